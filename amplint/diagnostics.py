@@ -7,7 +7,7 @@ Offsets count characters of the decoded text (`Source.text`), never bytes, and n
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,6 +29,11 @@ class Applicability(enum.Enum):
     SAFE = "safe"
     UNSAFE = "unsafe"
     DISPLAY = "display"
+
+    @classmethod
+    def least(cls, several: Iterable[Applicability]) -> Applicability:
+        """The one of several that is trusted least."""
+        return max(several, key=tuple(cls).index)
 
 
 SAFE, UNSAFE, DISPLAY = Applicability
@@ -76,8 +81,11 @@ class Fix:
 
     def demoted(self, applicability: Applicability) -> Fix:
         """The same fix, trusted at most as far as `applicability`."""
-        order = (Applicability.DISPLAY, Applicability.UNSAFE, Applicability.SAFE)
-        return replace(self, applicability=min(self.applicability, applicability, key=order.index))
+        return replace(self, applicability=Applicability.least((self.applicability, applicability)))
+
+    def is_applied(self, unsafe: bool = True) -> bool:
+        """Whether `--fix` applies it; `unsafe` is whether unsafe fixes are asked for as well."""
+        return self.applicability is SAFE or unsafe and self.applicability is UNSAFE
 
 
 @dataclass(frozen=True)

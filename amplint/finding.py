@@ -51,8 +51,7 @@ def _together(fixes: Sequence[Fix | NoFix | None]) -> Fix | NoFix | None:
     edits = sorted(dict.fromkeys(edit for fix in every for edit in fix.edits))
     if any(_touch(one, other) for one, other in zip(edits, edits[1:])):
         return first
-    order = (Applicability.DISPLAY, Applicability.UNSAFE, Applicability.SAFE)
-    return Fix(first.title, tuple(edits), min((fix.applicability for fix in every), key=order.index))
+    return Fix(first.title, tuple(edits), Applicability.least(fix.applicability for fix in every))
 
 
 def _touch(one: Edit, other: Edit) -> bool:

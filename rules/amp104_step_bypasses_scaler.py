@@ -117,7 +117,7 @@ def _effect(file: File, made: cst.Call | None, found: Found) -> str:
     if name == "SGD":
         return f"the weights move {scale} times too far at first, and {skipped}"
     if optimizer_notes.decays_through_gradient(file, made):
-        return f"the updates of {name} hide the scale, but its weight decay is divided by it, and {skipped}"
+        return f"the updates of {name} hide the scale, but the weight decay is divided by it, and {skipped}"
     if optimizer_notes.is_adaptive(name):
         return f"the updates of {name} hide the scale, but {skipped}"
     return f"SGD moves the weights {scale} times too far at first, Adam hides the factor; under either, {skipped}"

@@ -82,9 +82,7 @@ KIND = HazardKind.SCHEDULER_NOT_GATED
 _SKIPS = (
     "an inf or NaN in a gradient skips the step, mostly early in training; each skip puts the schedule one step ahead"
 )
-_BLIND = (
-    "the condition around it does not tell whether the step was taken: `update` lowers the scale when it was skipped"
-)
+_BLIND = "the condition around the call does not tell whether the step was taken: `update` lowers the scale after a skipped step"
 
 
 _HOOKS = tuple(rf"def {name}\(" for name in ("after_step", "after_iter", "after_train_iter", "after_train_step",

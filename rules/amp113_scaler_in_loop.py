@@ -70,7 +70,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import SAFE, UNSAFE, Fix, NoFix, Related
-from amplint.facts.scalers import Rebuilt, Scalers
+from amplint.facts.rebuilt_scalers import Rebuilt, RebuiltScalers
+from amplint.facts.scalers import Scalers
 from amplint.model.observables import SKIPPED, Observable
 from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
@@ -82,7 +83,7 @@ _NOTE = "the optimizer continues, but the scale starts over: where the initial s
 
 @rule("AMP113", "scaler-in-loop", WARNING, MEDIUM, "0.1.0", fix=SAFE, observable=Observable(SKIPPED))
 def check(file: File) -> Iterator[Finding]:
-    for rebuilt in file.fact(Scalers).rebuilt:
+    for rebuilt in file.fact(RebuiltScalers).found:
         yield Finding(
             file.range(rebuilt.call.func),
             f"A new `GradScaler` {_when(file, rebuilt)} loses the scale found before",

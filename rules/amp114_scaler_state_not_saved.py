@@ -80,8 +80,8 @@ import libcst as cst
 from amplint.diagnostics import SAFE, NoFix, Related
 from amplint.facts.given_savers import GivenSavers
 from amplint.facts.inherited_savers import InheritedSavers
+from amplint.facts.rebuilt_scalers import RebuiltScalers
 from amplint.facts.resume_checkpoints import Checkpoints, Incomplete
-from amplint.facts.scalers import Scalers
 from amplint.facts.trial_code import Trials
 from amplint.model.observables import RESUMED, Observable
 from amplint.rule import MEDIUM, WARNING, File, Finding, rule
@@ -159,6 +159,6 @@ def _related(file: File, each: Incomplete) -> tuple[Related, ...]:
 
 def lasts(file: File, scaler: cst.BaseExpression) -> bool:
     """Whether a scaler has a state to speak of: one that each call of a function makes anew (AMP113) has none."""
-    anew = {each.call for each in file.fact(Scalers).rebuilt if each.loop is None}
+    anew = {each.call for each in file.fact(RebuiltScalers).found if each.loop is None}
     made = set(file.roles.values(scaler))
     return not made or not made <= anew

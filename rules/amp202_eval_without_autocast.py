@@ -109,7 +109,7 @@ def check(file: File) -> Iterator[Finding]:
         assert training.entry is not None
         if _is_dropped(file, each.call) or _gets_half(file, each.call) or _is_on_purpose(file, each):
             continue
-        forward = file.related("it runs here", each.call.func) if place is not each.call else ()
+        forward = file.related("the model runs here", each.call.func) if place is not each.call else ()
         yield Finding(
             file.range(place.func),
             f"`{each.model}` is trained under autocast but evaluated without it",

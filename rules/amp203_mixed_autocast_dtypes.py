@@ -49,8 +49,8 @@ def evaluate(model, loader):
 There is no fix: only you know which of the two you meant.
 
 ## Limitations
-A model is known by its name in the file, or by the attribute of its class. Regions under a condition that speaks of
-precision or hardware, and functions that are named after a precision, count as choices.
+A model is known by its name in the file, or by the attribute of its class. Regions under a condition, or with a
+switch, that speaks of precision or hardware, and functions that are named after a precision, count as choices.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
@@ -76,28 +76,48 @@ def check(file: File) -> Iterator[Finding]:
         return  # there is one half precision only
     seen: set[cst.CSTNode] = set()
     for each in file.fact(Forwards).passes:
-        home = next((other for other in file.fact(Forwards).of_training(each) if _dtype(other)), None)
-        if home is None or home.entry is None or each.entry is None or _dtype(each) in ("", _dtype(home)):
+        home = next((other for other in file.fact(Forwards).of_training(each) if _dtype(file, other)), None)
+        if home is None or home.entry is None or each.entry is None or _dtype(file, each) in ("", _dtype(file, home)):
             continue
         odd, usual = each.entry[1], home.entry[1]
-        if each.entry[0].device != home.entry[0].device:
+        if "?" not in (devices := {each.entry[0].device, home.entry[0].device}) and len(devices) > 1:
             continue  # each kind of hardware has its own
-        if odd in seen or _is_chosen(file, odd, usual) or _is_chosen(file, usual, odd):
+        if (
+            odd in seen
+            or _is_switched(file, odd, usual)
+            or _is_chosen(file, odd, usual)
+            or _is_chosen(file, usual, odd)
+        ):
             continue
         seen.add(odd)
         yield Finding(
             file.range(odd),
-            f"`{each.model}` runs in {_dtype(each)} here, but is trained in {_dtype(home)}",
+            f"`{each.model}` runs in {_dtype(file, each)} here, but is trained in {_dtype(file, home)}",
             "the two differ in range and precision: a value that one can hold may overflow or be rounded in the other",
-            related=file.related(f"trained in {_dtype(home)} here", usual),
+            related=file.related(f"trained in {_dtype(file, home)} here", usual),
             fix=NoFix("only you can say which of the two dtypes is meant"),
         )
 
 
-def _dtype(each: ForwardPass) -> str:
-    """The half precision that a pass surely runs in."""
-    region = each.entry[0] if each.entry is not None else None
-    return region.dtype if region is not None and region.enabled == "yes" and region.dtype in _HALF else ""
+def _dtype(file: File, each: ForwardPass) -> str:
+    """The half precision that a pass runs in, if its region is switched on."""
+    if each.entry is None or each.entry[0].dtype not in _HALF:
+        return ""
+    region, entering = each.entry
+    return region.dtype if region.enabled == "yes" or len(_switches(file, entering)) == 1 else ""
+
+
+def _switches(file: File, region: cst.BaseExpression) -> list[str]:
+    """What the constructions of a region are given as `enabled`."""
+    given = (file.contexts.switch(source) for source in file.contexts.sources(region))
+    return [file.tree.text(each) for each in given if each is not None]
+
+
+def _is_switched(file: File, region: cst.BaseExpression, other: cst.BaseExpression) -> bool:
+    """Whether switches decide which of two regions is entered: two of their own, or one for a precision."""
+    one, two = _switches(file, region), _switches(file, other)
+    said = vocabulary.PRECISION_CHOICE if one and two else vocabulary.PRECISION
+    return one != two and any(map(said.search, (*one, *two)))
 
 
 def _is_chosen(file: File, region: cst.CSTNode, other: cst.CSTNode) -> bool:

@@ -138,7 +138,7 @@ def _decorating(file: File, decorator: cst.BaseExpression, decorated: cst.CSTNod
             yield Finding(
                 file.range(decorator),
                 f"Autocast decorates the class `{decorated.name.value}`, so that only its constructor runs in the region",
-                "its methods run in full precision, and its name now stands for a function",
+                "the methods of the class run in full precision, and its name now stands for a function",
                 fix=NoFix("the region belongs on the methods that need it"),
             )
 

@@ -99,7 +99,7 @@ def _message(name: str) -> str:
 def _note(new: Replacement, runs: bool = False) -> str:
     """When it warns, and what to mind; `runs` says that the place constructs an object, or decorates a function."""
     if new.name.endswith((".autocast", ".GradScaler")):
-        when = "every construction warns" if runs else "PyTorch warns when it is constructed, not here"
+        when = "every construction warns" if runs else "PyTorch warns at each construction, not here"
     else:
         when = "every decoration warns" if runs else "PyTorch warns when it decorates a function, not here"
     return f"{when}; {_mind(new.name)}"

@@ -82,15 +82,19 @@ def _misplaced(file: File, call: cst.Call, name: str) -> Iterator[Finding]:
         note = "entering the region raises TypeError: `set_autocast_enabled` wants a bool"
         yield _finding(file, call, name, 0, ("enabled", "dtype"), ("dtype",), note, len(given) == 1)
     elif name in torch_names.GRAD_SCALER_GENERIC and first == NUMBER:
-        note = "PyTorch accepts it silently: `init_scale` stays 65536, and nothing tests whether there is a GPU"
+        note = (
+            "PyTorch accepts the argument silently: `init_scale` stays 65536, and nothing tests whether there is a GPU"
+        )
         yield _finding(file, call, name, 0, ("device", "init_scale"), _SCALER[1:], note, len(given) < len(_SCALER))
     elif name in torch_names.GRAD_SCALER_GENERIC and first == FLAG:
-        note = "PyTorch accepts it silently: the scaler is enabled whatever the flag says"
+        note = "PyTorch accepts the argument silently: the scaler is enabled whatever the flag says"
         yield _finding(file, call, name, 0, ("device", "enabled"), ("enabled",), note, len(given) == 1, UNSAFE)
     elif name in torch_names.GRAD_SCALER:
         place = 1 if name in torch_names.GRAD_SCALER_GENERIC else 0
         if len(given) > place and given[place] == FLAG:
-            note = "PyTorch accepts it silently: the scaler is enabled, and its scale starts at the value of the flag, 1 or 0"
+            note = (
+                "PyTorch accepts the argument silently: the scaler is enabled, and its scale starts at the flag, 1 or 0"
+            )
             sound = len(given) == place + 1
             yield _finding(file, call, name, place, ("init_scale", "enabled"), ("enabled",), note, sound, UNSAFE)
 

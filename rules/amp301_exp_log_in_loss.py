@@ -76,7 +76,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import SAFE, UNSAFE, Fix, NoFix, Related
-from amplint.dtypes import Danger, DtypeHazard, Dtypes
+from amplint.dtypes import OWN_LOSSES, Danger, DtypeHazard, Dtypes
 from amplint.model.literals import number_text
 from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
@@ -97,6 +97,7 @@ _HALF = LIMITS[FLOAT16]
     # A positive power is in no danger, and `**options` is none.
     entered=r"\b(?:log\d*p?|logit|exp2?|expm1|pow|rsqrt|reciprocal|xlogy)_?\(|[\w)\]]\s*\*\*\s*[^\s\d]",
     observable=Observable(NON_FINITE),
+    options=(OWN_LOSSES,),
 )
 def check(file: File) -> Iterator[Finding]:
     for hazard in file.fact(Dtypes).loss_hazards:
@@ -155,7 +156,7 @@ def _why_in_half(hazard: DtypeHazard) -> str:
     if operation.region is None:
         return "no autocast region is in effect here, so the float16 operand decides"
     if operation.region.device == "cpu":
-        return "autocast on the CPU does not run it in float32, as autocast on CUDA does"
+        return "autocast on the CPU leaves the operation in float16; on CUDA it would run in float32"
     return "autocast leaves this operation alone, so the float16 operand decides"
 
 

@@ -43,7 +43,7 @@ imported, for asking starts CUDA. A question that counts emulation is replaced w
 ## Limitations
 Any question for the hardware in the file, and any condition of the same function that speaks of a precision, counts as
 a choice; so does a flag that may switch the region off. A check in another file is not seen. Regions whose device type
-is not spelled out are silent.
+is neither spelled out nor that of a device object are silent.
 
 ## References
 - https://docs.pytorch.org/docs/stable/generated/torch.cuda.is_bf16_supported.html
@@ -96,7 +96,7 @@ def check(file: File) -> Iterator[Finding]:
             yield Finding(
                 file.range(call.func),
                 "`is_bf16_supported()` is also true for emulated bfloat16 since PyTorch 2.3",
-                "on a GPU of compute capability below 8.0 it is true, but bfloat16 is emulated there, and slow",
+                "on a GPU of compute capability below 8.0 the answer is true, but bfloat16 is emulated there, and slow",
                 fix=_sound_question(file, call) or NoFix("the name is imported alone"),
             )
     if any(_HARDWARE.search(name.value) for name in file.tree.find(cst.Name)):
@@ -106,7 +106,7 @@ def check(file: File) -> Iterator[Finding]:
             yield Finding(
                 file.range(call.func),
                 "The autocast region is bfloat16 whether or not the GPU supports it",
-                "below compute capability 8.0, PyTorch up to 2.2 raises an error, and later versions emulate it slowly",
+                "below compute capability 8.0, PyTorch up to 2.2 raises an error, and later versions emulate bfloat16 slowly",
                 fix=_switched_off(file, call)
                 or NoFix("the dtype is chosen where no question about the GPU can be put"),
             )
@@ -178,12 +178,20 @@ def _is_guarded(file: File, at: cst.Call) -> bool:
 
 
 def _regions(file: File) -> Iterator[cst.Call]:
-    """The calls that make regions, or makers of regions, for bfloat16 on CUDA, and for nothing else."""
+    """The calls that make regions, or makers of regions, for bfloat16 and nothing else, on CUDA or what a device is."""
     for call in file.tree.find(cst.Call):
         if file.contexts.sources(call) == [call]:
             region = file.contexts.settings(call)
-            if (region.device, region.dtype, region.enabled) == ("cuda", "bfloat16", "yes"):
+            if (region.dtype, region.enabled) == ("bfloat16", "yes") and (
+                region.device == "cuda" or _follows(file, call)
+            ):
                 yield call
+
+
+def _follows(file: File, call: cst.Call) -> bool:
+    """Whether a region is on the device that an object stands for: `device_type=device.type`."""
+    given = keyword(call, "device_type") or next(iter(positionals(call)), None)
+    return given is not None and isinstance(given.value, cst.Attribute) and given.value.attr.value == "type"
 
 
 def _entered(file: File, made: cst.Call) -> Iterator[cst.CSTNode]:
@@ -220,7 +228,8 @@ def _switched_off(file: File, call: cst.Call) -> Fix | None:
     """The region, enabled only where the GPU has bfloat16."""
     direct = file.names.all_in(call.func, torch_names.AUTOCAST)
     in_function = isinstance(file.names.scope(call), cst.FunctionDef)
-    question = _question(file, call) if direct and in_function and _is_all_of_bfloat16(file) else None
+    certain = direct and in_function and not _follows(file, call)
+    question = _question(file, call) if certain and _is_all_of_bfloat16(file) else None
     if question is None or len(positionals(call)) > 2:
         return None
     text, imports = question

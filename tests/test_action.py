@@ -32,7 +32,9 @@ def work(tmp_path: Path) -> Path:
 
 
 def run(work: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
-    """Run the step of the action, with these inputs and the defaults of the others."""
+    """Run the step of the action, with these inputs and the defaults of the others; `AMPLINT`... are variables of the job."""
+    job = {name: value for name, value in inputs.items() if name.isupper()}
+    inputs = {name: value for name, value in inputs.items() if name not in job}
     given = {f"INPUT_{name.upper()}": value for name, value in {**defaults(), **inputs}.items()}
     runner = {
         "AMPLINT": str(work / "amplint"),
@@ -42,7 +44,11 @@ def run(work: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
         "AMPLINT_CACHE_DIR": str(work / "cache"),
     }
     return subprocess.run(
-        ["bash", SCRIPTS / "run"], cwd=work, env={**os.environ, **runner, **given}, capture_output=True, text=True
+        ["bash", SCRIPTS / "run"],
+        cwd=work,
+        env={**os.environ, **runner, **given, **job},
+        capture_output=True,
+        text=True,
     )
 
 
@@ -67,6 +73,23 @@ def test_annotations_a_summary_and_sarif(work: Path) -> None:
     (log,) = json.loads((work / "amplint.sarif").read_text())["runs"]
     assert [one["ruleId"] for one in log["results"]] == ["AMP209"]
     assert (work / "output").read_text() == "exit-code=1\nsarif-file=amplint.sarif\n"
+
+
+def test_the_installation_and_a_run_with_what_it_installed(work: Path) -> None:
+    told = work / "environment"
+    told.touch()
+    runner = {"RUNNER_TEMP": str(work / "runner"), "GITHUB_ENV": str(told), "AMPLINT_PYTHON": sys.executable}
+    done = subprocess.run(
+        ["bash", SCRIPTS / "install"], cwd=work, env={**os.environ, **runner}, capture_output=True, text=True
+    )
+    if done.returncode and "No matching distribution" in done.stderr:
+        pytest.skip("pip reaches no index of packages here")
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"amplint \S+\n", done.stdout)
+    installed = dict(line.split("=", 1) for line in told.read_text().splitlines())
+    assert Path(installed["AMPLINT"]).is_relative_to(work / "runner")
+    ran = run(work, **installed)
+    assert ran.returncode == 1 and "title=amplint (AMP209)" in ran.stdout
 
 
 def test_without_findings(work: Path) -> None:

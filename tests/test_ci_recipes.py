@@ -17,6 +17,11 @@ from checkout import ROOT
 
 PAGE = (ROOT / "docs" / "ci.md").read_text("utf-8")
 RECIPES = re.findall(r"^```yaml\n# (\S+)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+_SCHEMAS = {
+    ".github/workflows/amplint.yml": "vendor.github-workflows",
+    ".gitlab-ci.yml": "vendor.gitlab-ci",
+    "azure-pipelines.yml": "vendor.azure-pipelines",
+}
 FLAGGED = "import torch\nscaler = torch.cuda.amp.GradScaler()\n"
 
 
@@ -54,6 +59,20 @@ def test_every_recipe_is_yaml_with_a_file_name() -> None:
         ".github/workflows/amplint.yml", ".gitlab-ci.yml", "azure-pipelines.yml", ".pre-commit-config.yaml",
     ]  # fmt: skip
     assert all(isinstance(loaded(text), dict) for _, text in RECIPES)
+
+
+@pytest.mark.parametrize("name", [*_SCHEMAS, "action.yml"])
+def test_the_services_would_take_them(tmp_path: Path, name: str) -> None:
+    """By the schemas of GitHub, GitLab and Azure, which check-jsonschema has in it."""
+    pytest.importorskip("check_jsonschema", reason="needs check-jsonschema: pip install '.[dev]'")
+    path = tmp_path / Path(name).name
+    path.write_text(dict(RECIPES).get(name) or (ROOT / name).read_text("utf-8"))
+    schema = _SCHEMAS.get(name, "vendor.github-actions")
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    path.write_text("stages: 3\njobs: 3\nruns: 3\n")
+    assert subprocess.run(command, capture_output=True).returncode == 1
 
 
 def test_the_inputs_of_the_action_are_those_of_the_page() -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from checkout import ROOT
@@ -30,11 +31,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Fetched(HTMLParser):
-    """The addresses from which a page has its scripts, styles and pictures."""
+    """The addresses from which a page has its scripts, styles and pictures, and those that its links lead to."""
 
     def __init__(self) -> None:
         super().__init__()
         self.addresses: list[str] = []
+        self.links: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """See the base class."""
@@ -43,6 +45,8 @@ class Fetched(HTMLParser):
             self.addresses.append(given["src"] or "")
         if tag == "link" and given.get("rel") in ("stylesheet", "preconnect", "icon"):
             self.addresses.append(given.get("href") or "")
+        if tag == "a" and given.get("href"):
+            self.links.append(given["href"] or "")
 
 
 def test_every_page_is_built(site: Path) -> None:
@@ -57,6 +61,21 @@ def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
         page = Fetched()
         page.feed(path.read_text("utf-8"))
         assert page.addresses and not [each for each in page.addresses if each.startswith(("http", "//"))], path
+
+
+def test_links_within_the_site_lead_to_what_is_there(site: Path) -> None:
+    followed = set()
+    for path in site.rglob("index.html"):
+        page = Fetched()
+        page.feed(path.read_text("utf-8"))
+        for link in page.links:
+            parts = urlsplit(link)
+            target = path.parent / unquote(parts.path)
+            if not (parts.scheme or parts.netloc) and target != path.parent:
+                target = target / "index.html" if target.is_dir() else target
+                assert target.is_file(), (path, link)
+                followed.add(target.name)
+    assert {"index.html", "settings-schema.json"} <= followed
 
 
 def test_links_to_files_that_are_no_pages_lead_nowhere_wrong(site: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -29,7 +30,7 @@ from amplint.engine.discovery import FoundFile
 from amplint.engine.registry import rule_index
 from amplint.engine.selection import active_codes
 from amplint.source import Source
-from amplint.system.reading import read_file
+from amplint.system.reading import read_file, shown_path
 
 _Entries = Counter[KnownFinding]
 
@@ -44,7 +45,7 @@ class _Book(NamedTuple):
     @property
     def display(self) -> str:
         """Its path, for messages."""
-        return _shown(self.path)
+        return shown_path(self.path)
 
     def name_of(self, item: FoundFile) -> str:
         """What a file is called in it."""
@@ -99,6 +100,14 @@ class Baselines:
             return report
         return self._compared(book, source, report)[0]
 
+    def _checked(self, result: Result) -> Iterator[tuple[int, FoundFile, _Book, Source | None]]:
+        """The files that have a baseline and could be checked, by their places in a result; of those with findings the text."""
+        for index, (item, report) in enumerate(zip(self._wanted.files, result.reports)):
+            book = self._book_of(item)
+            source = result.source(report.path, self._wanted.read) if report.diagnostics else None
+            if book is not None and not report.error and (source is not None or not report.diagnostics):
+                yield index, item, book, source
+
     def _compared(
         self, book: _Book, source: Source | None, report: FileReport
     ) -> tuple[FileReport, _Entries, _Entries]:
@@ -118,15 +127,13 @@ class Baselines:
         """
         known: Counter[Path] = Counter()
         fixed = {path: book.gone.copy() for path, book in self._books.items()}
-        for index, (item, report) in enumerate(zip(self._wanted.files, result.reports)):
-            book = self._book_of(item)
-            source = result.source(report.path, self._wanted.read) if report.diagnostics else None
-            if book is None or report.error or report.diagnostics and source is None:
-                continue
+        for index, item, book, source in self._checked(result):
+            report = result.reports[index]
             result.reports[index], left, moved = self._compared(book, source, report)
             known[book.path] += len(report.diagnostics) - len(result.reports[index].diagnostics)
             fixed[book.path] += _reported_at_all(left, item)
             fixed[book.path] -= moved
+        result.hidden += known.total()
         for path, book in self._books.items():
             if known[path]:
                 console.note(f"Not shown: {count(known[path], 'known finding')} of {book.display}")
@@ -146,11 +153,8 @@ class Baselines:
         """
         found: dict[Path, Baseline] = {path: {} for path in self._books}
         checked: dict[Path, Baseline] = {path: {} for path in self._books}
-        for index, (item, report) in enumerate(zip(self._wanted.files, result.reports)):
-            book = self._book_of(item)
-            source = result.source(report.path, self._wanted.read) if report.diagnostics else None
-            if book is None or report.error or report.diagnostics and source is None:
-                continue
+        for index, item, book, source in self._checked(result):
+            report = result.reports[index]
             before = book.findings.get(book.name_of(item), Counter())
             checked[book.path][book.name_of(item)] = _reported_at_all(before, item)
             if source is not None:
@@ -193,19 +197,16 @@ def _read(path: Path, may_be_missing: bool) -> _Book:
         findings = read_baseline(read_file(path, LIMIT))
     except FileNotFoundError as error:
         if not may_be_missing:
-            raise ConfigError(f"{_shown(path)}: there is no such baseline; `--update-baseline` writes one") from error
+            raise ConfigError(
+                f"{shown_path(path)}: there is no such baseline; `--update-baseline` writes one"
+            ) from error
         findings = {}
     except OSError as error:
-        raise ConfigError(f"{_shown(path)}: cannot be read: {error.strerror or error}") from error
+        raise ConfigError(f"{shown_path(path)}: cannot be read: {error.strerror or error}") from error
     except BaselineError as error:
-        raise ConfigError(f"{_shown(path)}: {error}") from error
+        raise ConfigError(f"{shown_path(path)}: {error}") from error
     gone: _Entries = Counter()
     for name, entries in findings.items():
         if not (path.parent / name).exists():
             gone += entries
     return _Book(path, findings, gone)
-
-
-def _shown(path: Path) -> str:
-    inside = os.path.relpath(path)
-    return str(path) if inside.startswith(os.pardir) else inside

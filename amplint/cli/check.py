@@ -13,8 +13,9 @@ from amplint.cli.completion import complete_files
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console
 from amplint.cli.help import SectionedCommand
 from amplint.cli.linting import lint, resolver_of
+from amplint.cli.option_groups import FIXING, REPLAY, REPORT, RUN, SELECTION, SHOWING, TEAM, WATCHING, with_options
 from amplint.cli.option_values import GivenSettings
-from amplint.cli.options import FIXING, REPLAY, REPORT, RUN, SELECTION, SHOWING, TEAM, WATCHING, Options, with_options
+from amplint.cli.options import Options
 from amplint.cli.outputs import Output, settled
 from amplint.cli.summary import Result, summarize
 from amplint.engine.config import ConfigError, Settings, SettingsResolver

@@ -8,7 +8,7 @@ import click
 
 from amplint.cli.completion import complete_keys
 from amplint.cli.console import CLEAN, FAILED, Console, say
-from amplint.cli.options import TEXT_OR_JSON
+from amplint.cli.option_groups import TEXT_OR_JSON
 from amplint.engine.config_values import KEYS, SettingKey
 from amplint.engine.nearest import nearest
 

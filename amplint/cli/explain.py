@@ -9,7 +9,7 @@ import click
 
 from amplint.cli.completion import complete_rules
 from amplint.cli.console import CLEAN, FAILED, Console, say, wants_color
-from amplint.cli.options import TEXT_OR_JSON
+from amplint.cli.option_groups import TEXT_OR_JSON
 from amplint.cli.rules import chosen_rules, rule_record
 from amplint.engine.registry import RegistryError, RuleInfo
 from amplint.engine.rule_pages import rule_page

@@ -14,7 +14,8 @@ from amplint.cli.targets import Targets
 from amplint.diagnostics import FileReport
 from amplint.engine.checker import check_again, with_location
 from amplint.engine.discovery import FoundFile
-from amplint.engine.fixer import Changed, FixError, FixOutcome, fix_source, fixable, write
+from amplint.engine.file_replacement import Changed, FixError, write
+from amplint.engine.fixer import FixOutcome, fix_source, fixable
 from amplint.engine.suppression_edits import suppress_source, suppressible
 from amplint.model.caller_contexts import CallerContext
 from amplint.report import diff

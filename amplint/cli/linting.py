@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ from amplint.cli.console import Console
 from amplint.cli.options import STDIN, Options
 from amplint.cli.summary import Result
 from amplint.cli.targets import Targets, find_targets
-from amplint.diagnostics import FileReport
+from amplint.diagnostics import Diagnostic, FileReport
 from amplint.engine.config import INLINE, ConfigError, Settings, SettingsResolver
 from amplint.engine.discovery import FoundFile
 from amplint.engine.neighbours import neighbours, project_files
@@ -54,6 +55,25 @@ def lint(options: Options, console: Console, resolver: SettingsResolver | None =
         if report.error:
             console.problem(report.path, report.error)
     return wanted, result
+
+
+def findings_by_row(paths: Iterable[str], select: tuple[str, ...]) -> dict[tuple[str, str, int], Diagnostic]:
+    """What is found in files, by code, real path and row; nothing in what is no file.
+
+    Args:
+        paths: the files.
+        select: the rules that run.
+    """
+    files = tuple(sorted(filter(os.path.isfile, paths)))
+    if not files:
+        return {}
+    _, result = lint(Options(paths=files, select=select), Console(quiet=True))
+    return {
+        (one.code, os.path.realpath(report.path), row): one
+        for report in result.reports
+        for one in report.diagnostics
+        for row in range(one.range.start.row, one.range.end.row + 1)
+    }
 
 
 def _check_selectors(options: Options) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,17 +12,16 @@ from pathlib import Path
 import click
 
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, INTERRUPTED, Console, say
-from amplint.cli.linting import lint
+from amplint.cli.linting import findings_by_row
 from amplint.cli.option_values import as_file
-from amplint.cli.options import Options
 from amplint.cli.reporting import write_file
 from amplint.cli.trace_outputs import NoOutput
-from amplint.diagnostics import Diagnostic
 from amplint.profile.modes import FLOAT32, MODES
 from amplint.profile.profile_record import ProfileRecord
 from amplint.runtime.device_choice import choose_device
 from amplint.runtime.device_names import AUTO, CHOICES, CPU
 from amplint.runtime.devices import DeviceError, require_torch
+from amplint.system.reading import shown_path
 from amplint.tracing.script import NoProgram, Script
 
 _SIZES = ("AMP401", "AMP402")
@@ -119,28 +117,11 @@ def _conclude(record: ProfileRecord) -> None:
     from amplint.profile.advice import advise
     from amplint.profile.layers import costly_layers, files_of
 
-    findings = _findings(files_of(record.looks)) if record.device != CPU else {}  # the rules speak of tensor cores
-    record.layers = [replace(one, place=_shown(one.place)) for one in costly_layers(record, findings)]
+    files = files_of(record.looks) if record.device != CPU else ()  # the rules speak of tensor cores
+    findings = {(path, row): one for (_, path, row), one in findings_by_row(files, _SIZES).items()}
+    layers = costly_layers(record, findings)
+    record.layers = [replace(one, place=shown_path(one.place) if one.place else "") for one in layers]
     record.advice = advise(record)
-
-
-def _findings(files: Sequence[str]) -> Mapping[tuple[str, int], Diagnostic]:
-    """What the linter says of the sizes of layers, by file and row."""
-    paths = tuple(each for each in files if os.path.isfile(each))
-    if not paths:
-        return {}
-    _, result = lint(Options(paths=paths, select=_SIZES), Console(quiet=True))
-    return {
-        (os.path.realpath(report.path), row): one
-        for report in result.reports
-        for one in report.diagnostics
-        for row in range(one.range.start.row, one.range.end.row + 1)
-    }
-
-
-def _shown(place: str) -> str:
-    inside = os.path.relpath(place)
-    return place if not place or inside.startswith(os.pardir) else inside
 
 
 def _write(record: ProfileRecord, output: Path | None, html: Path | None, console: Console) -> None:

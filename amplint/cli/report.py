@@ -13,7 +13,8 @@ from amplint.cli.console import CLEAN, FAILED, Console
 from amplint.cli.help import SectionedCommand
 from amplint.cli.history import snapshots
 from amplint.cli.linting import lint
-from amplint.cli.options import RUN, SELECTION, Options, with_options
+from amplint.cli.option_groups import RUN, SELECTION, with_options
+from amplint.cli.options import Options
 from amplint.cli.reporting import refuse_to_overwrite, write_file
 from amplint.cli.summary import count
 from amplint.engine.config import ConfigError

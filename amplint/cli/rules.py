@@ -10,7 +10,7 @@ import click
 
 from amplint.cli.completion import complete_rules
 from amplint.cli.console import CLEAN, FAILED, Console, say
-from amplint.cli.options import TEXT_OR_JSON
+from amplint.cli.option_groups import TEXT_OR_JSON
 from amplint.engine.registry import RegistryError, RuleInfo
 from amplint.engine.selection import all_rules, rules_named, unknown_rule
 

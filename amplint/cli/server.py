@@ -10,7 +10,8 @@ from click.core import ParameterSource
 
 from amplint.cli.console import FAILED, Console, one_line
 from amplint.cli.linting import resolver_of
-from amplint.cli.options import SELECTION, Options, with_options
+from amplint.cli.option_groups import SELECTION, with_options
+from amplint.cli.options import Options
 from amplint.engine.config import ConfigError, SettingsResolver
 from amplint.engine.registry import RegistryError
 

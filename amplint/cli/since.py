@@ -74,5 +74,6 @@ class Since:
             if source is not None:
                 result.reports[index] = self.changed(source, report)
                 hidden += len(report.diagnostics) - len(result.reports[index].diagnostics)
+        result.hidden += hidden
         if hidden:
             console.note(f"Not shown: {count(hidden, 'finding')} on lines that are as they were at `{self._revision}`")

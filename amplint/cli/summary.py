@@ -13,12 +13,16 @@ from amplint.source import Source, SourceError
 
 
 class Result:
-    """A report for each file; how many fixes of each code were applied, by file; the texts that findings refer to."""
+    """A report for each file; how many fixes of each code were applied, by file; the texts that findings refer to.
+
+    `hidden` is how many findings were taken out of the reports, for they are not new.
+    """
 
     def __init__(self, reports: list[FileReport]) -> None:
         self.reports = reports
         self.fixed: dict[str, Counter[str]] = {}
         self.texts: dict[str, Source] = {}
+        self.hidden = 0
 
     @property
     def diagnostics(self) -> list[Diagnostic]:
@@ -97,10 +101,11 @@ def _lines(result: Result, checked: int, options: Options) -> Iterator[str]:
         if not done:
             yield "Nothing to fix"
         return
+    noun = "new finding" if result.hidden else "finding"
     if not diagnostics:
-        yield f"No findings{' remain' if done else ''} in {count(checked, 'file')}"
+        yield f"No {noun}s{' remain' if done else ''} in {count(checked, 'file')}"
         return
-    total = count(len(diagnostics), "finding")
+    total = count(len(diagnostics), noun)
     found = f"{total} {'remains' if len(diagnostics) == 1 else 'remain'}" if done else f"Found {total}"
     paths = len({diagnostic.path for diagnostic in diagnostics})
     yield f"{found} in {paths} of {count(checked, 'file')}{_more(diagnostics, options)}"
@@ -113,14 +118,15 @@ def _next_steps(result: Result, options: Options) -> Iterator[str]:
     read = any(one.is_for_people for one in options.outputs)
     if options.diff or options.fix_only or not result.diagnostics or not read:
         return
+    from amplint.engine.suppression import ENGINE_CODES
     from amplint.report.view import View
 
     view = View(lambda path: None, options.unsafe_fixes)
     if options.statistics and any(view.applies(one.fix) for one in result.diagnostics):
         fix = "`--fix --unsafe-fixes`" if options.unsafe_fixes else "`--fix`"
         yield f"[*] {fix} repairs all of them, [-] some"
-    ((code, _),) = Counter(one.code for one in result.diagnostics).most_common(1)
-    yield f"`amplint explain {code}` says why it matters and what to write instead"
+    for code, _ in Counter(one.code for one in result.diagnostics if one.code not in ENGINE_CODES).most_common(1):
+        yield f"`amplint explain {code}` says why it matters and what to write instead"
 
 
 def _more(diagnostics: list[Diagnostic], options: Options) -> str:

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 from amplint.cli.console import Console, say
 from amplint.cli.ledger import Ledger
-from amplint.cli.linting import lint
+from amplint.cli.linting import findings_by_row
 from amplint.cli.live_line import LiveLine
-from amplint.cli.options import Options
 from amplint.cli.reporting import write_file
-from amplint.diagnostics import Diagnostic
 from amplint.engine.registry import load_rules
 from amplint.report.trace import page, text
 from amplint.report.trace.json_rows import run_row, step_row
+from amplint.system.reading import shown_path
 from amplint.tracing.ranks import rank_of_several
 from amplint.tracing.trace_record import SeenDefect, StepRecord, TraceRecord
 
@@ -83,32 +82,14 @@ def _of_rank(path: Path | None) -> Path | None:
 def seen_defects(hazards: Sequence[tuple[SeenHazard, tuple[int, ...]]]) -> list[SeenDefect]:
     """What was seen, with the words of the linter for the same code at the same line, where it has any."""
     rules = {rule.name: rule for rule in load_rules()}
-    read = _findings(sorted({each.place.file for each, _ in hazards if os.path.isfile(each.place.file)}))
+    read = findings_by_row({each.place.file for each, _ in hazards}, ("ALL",))
     found = []
     for each, steps in hazards:
         rule = rules[each.kind]
         said = read.get((rule.code, os.path.realpath(each.place.file), each.place.line))
         message = said.message if said is not None else rule.summary
-        place = f"{_shown(each.place.file)}:{each.place.line}"
+        place = f"{shown_path(each.place.file)}:{each.place.line}"
         found.append(
             SeenDefect(rule.code, rule.name, place, message, each.times, min(steps, default=0), steps, said is not None)
         )
     return found
-
-
-def _findings(paths: Sequence[str]) -> dict[tuple[str, str, int], Diagnostic]:
-    """What the linter says of files, by code, file and line."""
-    if not paths:
-        return {}
-    _, result = lint(Options(paths=tuple(paths), select=("ALL",)), Console(quiet=True))
-    return {
-        (one.code, os.path.realpath(report.path), row): one
-        for report in result.reports
-        for one in report.diagnostics
-        for row in range(one.range.start.row, one.range.end.row + 1)
-    }
-
-
-def _shown(path: str) -> str:
-    inside = os.path.relpath(path)
-    return path if inside.startswith(os.pardir) else inside

@@ -16,8 +16,9 @@ from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console, say, wants_col
 from amplint.cli.help import SectionedCommand, section
 from amplint.cli.ledger import Ledger
 from amplint.cli.linting import lint
+from amplint.cli.option_groups import REPLAY, REPORTING, RUN, SELECTION, with_options
 from amplint.cli.option_values import as_file
-from amplint.cli.options import REPLAY, REPORTING, RUN, SELECTION, Options, with_options
+from amplint.cli.options import Options
 from amplint.cli.proof import fixable_findings, how_to_replay, replays_shown
 from amplint.cli.reporting import refuse_to_overwrite, write_file
 from amplint.cli.summary import count

@@ -10,7 +10,7 @@ import click
 
 from amplint import __version__
 from amplint.cli.console import CLEAN, say
-from amplint.cli.options import TEXT_OR_JSON
+from amplint.cli.option_groups import TEXT_OR_JSON
 
 
 @click.command("version", context_settings={"help_option_names": ["-h", "--help"]})

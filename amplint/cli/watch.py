@@ -6,14 +6,18 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from amplint.cli.console import FAILED, INTERRUPTED, Console, say
+from amplint.cli.linting import resolver_of
 from amplint.cli.options import STDIN, Options
+from amplint.engine.config import ConfigError
 from amplint.engine.discovery import DEFAULT_EXCLUDES
-from amplint.system.revisions import bears_on_findings
+from amplint.engine.registry import RegistryError
+from amplint.system.revisions import SETTINGS_FILES, bears_on_findings
 
 if TYPE_CHECKING:
     from watchfiles import Change
@@ -27,7 +31,7 @@ _NAMED = 3
 
 
 def watched(options: Options, check: Callable[[], int]) -> int:
-    """Check, and check again after each change below the paths, until Ctrl-C; what has not changed is in the cache.
+    """Check, and check again after each change below the paths or in their settings, until Ctrl-C.
 
     Args:
         options: what was asked for.
@@ -47,7 +51,8 @@ def watched(options: Options, check: Callable[[], int]) -> int:
         return FAILED
     code = INTERRUPTED
     try:
-        for changed in _changes([os.path.abspath(path) for path in options.paths or (".",)]):
+        paths = [os.path.abspath(path) for path in options.paths or (".",)]
+        for changed in _changes(paths, lambda: _settings_of(paths, options)):
             _clear()
             if changed:
                 console.note(f"Changed: {_in_words(changed)}")
@@ -61,8 +66,13 @@ def watched(options: Options, check: Callable[[], int]) -> int:
     return code
 
 
-def _changes(paths: list[str]) -> Iterator[list[str]]:
-    """Nothing, to begin with; then the files that have changed, each time there are some."""
+def _changes(paths: list[str], settings: Callable[[], set[str]]) -> Iterator[list[str]]:
+    """Nothing, to begin with; then the files that have changed, each time there are some.
+
+    Args:
+        paths: what is watched.
+        settings: gives further files, wherever they lie, at which one look is taken every now and then.
+    """
     from watchfiles import watch
 
     files = {path for path in paths if not os.path.isdir(path)}
@@ -79,7 +89,7 @@ def _changes(paths: list[str]) -> Iterator[list[str]]:
 
     # Of a file, its folder: an editor puts a new file in the place of the old one.
     roots = sorted({path if os.path.isdir(path) else os.path.dirname(path) for path in paths})
-    begun = False
+    seen: dict[str, object] | None = None
     for changes in watch(
         *roots,
         watch_filter=matters,
@@ -88,9 +98,38 @@ def _changes(paths: list[str]) -> Iterator[list[str]]:
         rust_timeout=_PATIENCE,
         yield_on_timeout=True,
     ):
-        if changes or not begun:  # the first answer comes when watching has begun: no change is lost from then on
-            begun = True
-            yield sorted({path for _, path in changes})
+        changed = {path for path, stamp in (seen or {}).items() if _stamp(path) != stamp}
+        if changes or changed or seen is None:  # the first answer comes when watching has begun: no change is lost
+            seen = {path: _stamp(path) for path in settings()}
+            yield sorted(changed.union(path for _, path in changes))
+
+
+def _settings_of(paths: list[str], options: Options) -> set[str]:
+    """The files, there or not, that settings of the paths are read from and that do not lie below them, or that settings name."""
+    reads_baseline = not options.update_baseline  # which writes it with each check
+    files = {os.path.abspath(options.config.file)} if options.config.file else set()
+    if options.baseline and reads_baseline:
+        files.add(os.path.abspath(options.baseline))
+    for path in map(Path, paths):
+        if not options.isolated:
+            files.update(str(folder / name) for folder in path.parents for name in SETTINGS_FILES)
+        try:
+            read = resolver_of(options).for_folder(path if path.is_dir() else path.parent)
+        except (ConfigError, RegistryError):
+            continue  # the check tells of it
+        files.update(str(read.root / file) for _, file in read.wrappers)
+        if read.baseline and reads_baseline:
+            files.add(str(read.root / read.baseline))
+    return files
+
+
+def _stamp(path: str) -> object:
+    """What tells whether a file has changed, come or gone."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _in_words(changed: list[str]) -> str:

@@ -23,10 +23,24 @@ from amplint.dtypes.values import Number, Operation, Tensor
 from amplint.file import FLOAT16_TRAINING, File
 from amplint.model.caller_contexts import CallerContext
 from amplint.model.events import Region
+from amplint.model.rule_options import Option
 from amplint.model.torch.precision import FLOAT16
 
-__all__ = ["ConstantUse", "Danger", "Dtypes", "DtypeHazard", "Number", "Operation", "Tensor", "ConstantEffect"]
+__all__ = [
+    "ConstantEffect",
+    "ConstantUse",
+    "Danger",
+    "DtypeHazard",
+    "Dtypes",
+    "Number",
+    "OWN_LOSSES",
+    "Operation",
+    "Tensor",
+]
 
+OWN_LOSSES = Option[tuple[str, ...]](
+    "AMP301", "losses", (), "Functions, methods and classes that compute a loss, where nothing in their names says so."
+)
 _BUDGET = 40_000
 """Expressions evaluated per file; past it the rest of the file is not judged."""
 
@@ -37,8 +51,9 @@ class Dtypes:
     def __init__(self, file: File) -> None:
         self._file, self._tree, self._contexts = file, file.tree, file.contexts
         self._callers: dict[Operation, CallerContext] = {}
+        losses = frozenset(file.option(OWN_LOSSES))
         self._idle, self._elsewhere = (
-            Statements(file.tree, file.names, file.contexts, file.classes, _BUDGET) for _ in range(2)
+            Statements(file.tree, file.names, file.contexts, file.classes, losses, _BUDGET) for _ in range(2)
         )
 
     def close(self) -> None:

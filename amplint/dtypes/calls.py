@@ -179,7 +179,7 @@ class Calls(Functions):
             method = info.method("__call__") or info.method("forward")
             if method is None:
                 return no_result(*arguments.values)
-            loss = called if vocabulary.LOSS.search(called) else info.name
+            loss = called if self.is_loss(called) else info.name
             return self.invoke(Closure(method, None, value), arguments, frame, loss)
         if self._is_model(called, value, frame):
             return self._leave(self._model(node, frame), node, arguments, frame)
@@ -235,7 +235,7 @@ class Calls(Functions):
         """What is called like something of which the file sets a mode: `student.train()`; criteria have modes, too."""
         calls = (call.func for call in self.tree.find(cst.Call) if isinstance(call.func, cst.Attribute))
         named = {dotted(func.value).rpartition(".")[2] for func in calls if func.attr.value in ("train", "eval")}
-        return frozenset(name for name in named if name != "self" and not vocabulary.LOSS.search(name))
+        return frozenset(name for name in named if name != "self" and not self.is_loss(name))
 
     def _model(self, node: cst.Call, frame: StackFrame) -> Tensor:
         region = frame.region

@@ -45,12 +45,16 @@ class Functions(TensorCalls):
         names: what its names mean.
         contexts: the autocast regions that it enters.
         classes: its classes.
+        losses: what the project calls its losses, beside names that say so.
         budget: how many expressions may be evaluated.
     """
 
-    def __init__(self, tree: Tree, names: Names, contexts: Contexts, classes: Classes, budget: int) -> None:
+    def __init__(
+        self, tree: Tree, names: Names, contexts: Contexts, classes: Classes, losses: frozenset[str], budget: int
+    ) -> None:
         super().__init__(tree, names, contexts, budget)
         self.classes = classes
+        self._losses = losses
         self.kept = {}
         self.leaving: dict[Operation, bool] = {}
         """The calls of what is not defined here, where autocast or an argument tells of half precision, and whether they
@@ -155,7 +159,7 @@ class Functions(TensorCalls):
         parent = function.closure if isinstance(function.closure, StackFrame) else self._outermost(node)
         inner = StackFrame(
             node, parent=parent, regions=frame.regions, depth=frame.depth + 1, this=function.bound,
-            loss=frame.loss or bool(vocabulary.LOSS.search(called) or vocabulary.LOSS.search(name)),
+            loss=frame.loss or self.is_loss(called) or self.is_loss(name),
         )  # fmt: skip
         if isinstance(node, cst.FunctionDef):
             inner.regions += tuple(self.contexts.decorating(node))
@@ -171,6 +175,10 @@ class Functions(TensorCalls):
             self._running.pop()
         self._results[key] = UNKNOWN if self._generates(node) else self._placed_here(result)
         return self._results[key]
+
+    def is_loss(self, name: str) -> bool:
+        """Whether what has this name computes a loss."""
+        return name in self._losses or vocabulary.LOSS.search(name) is not None
 
     def _result(self, node: cst.FunctionDef | cst.Lambda, frame: StackFrame, *, entered_loss: bool) -> Value:
         if isinstance(node, cst.Lambda):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from amplint.diagnostics import Diagnostic
 from amplint.engine.finding_matching import ALIKE, common_lines
 from amplint.source import Source, SourceError
-from amplint.system.reading import read_file
+from amplint.system.reading import read_file, shown_path
 from amplint.system.revisions import RevisionError, contents, files_at, parting, top_of
 
 _PYTHON = (".py", ".ipynb")
@@ -50,7 +50,7 @@ class ChangedLines:
         if folder not in self._tops:
             top = top_of(folder)
             if top is None:
-                raise RevisionError(f"`{self._revision}`: {_display(folder)} lies in no git repository")
+                raise RevisionError(f"`{self._revision}`: {shown_path(folder)} lies in no git repository")
             self._tops[folder] = top
         top = self._tops[folder]
         if top not in self._repositories:
@@ -144,8 +144,3 @@ def _source(name: str, data: bytes) -> Source | None:
 def _text(name: str, data: bytes) -> str | None:
     source = _source(name, data)
     return None if source is None else source.text
-
-
-def _display(folder: Path) -> str:
-    inside = os.path.relpath(folder)
-    return str(folder) if inside.startswith(os.pardir) else inside

@@ -13,7 +13,7 @@ from amplint.engine.config_values import KEYS
 from amplint.engine.nearest import nearest
 from amplint.engine.oldest_torch import oldest_torch
 from amplint.engine.settings import ConfigError, Overrides, Settings
-from amplint.system.reading import SETTINGS_LIMIT, is_below, read_file
+from amplint.system.reading import SETTINGS_LIMIT, is_below, read_file, shown_path
 
 __all__ = ["ConfigError", "FILE_NAMES", "INLINE", "Overrides", "Settings", "SettingsResolver", "inline", "load"]
 
@@ -23,14 +23,9 @@ FILE_NAMES = ("amplint.toml", "pyproject.toml")
 """Configuration files, in order of precedence within one folder."""
 
 
-def _display(path: Path) -> str:
-    shown = os.path.relpath(path)
-    return str(path) if shown.startswith(os.pardir) else shown
-
-
 def _place(path: Path, keys: tuple[str, ...]) -> str:
     row = config_text.row_of(path, keys)
-    return f"{_display(path)}:{row}:" if row else f"{_display(path)}:"
+    return f"{shown_path(path)}:{row}:" if row else f"{shown_path(path)}:"
 
 
 def _table(path: Path) -> dict[str, Any] | None:
@@ -38,7 +33,7 @@ def _table(path: Path) -> dict[str, Any] | None:
     try:
         return config_text.table_of(path)
     except ValueError as error:
-        raise ConfigError(f"{_display(path)}: {error}") from error
+        raise ConfigError(f"{shown_path(path)}: {error}") from error
 
 
 def _values(table: Mapping[str, Any], place: Callable[..., str]) -> dict[str, Any]:
@@ -65,7 +60,7 @@ def load(path: Path) -> Settings:
     """
     root = Path(os.path.abspath(path.parent))
     values = _values(_table(path) or {}, lambda *keys: _place(path, keys))
-    settings = Settings(root, origin=_display(path), **({"torch": _target(root)} | values))
+    settings = Settings(root, origin=shown_path(path), **({"torch": _target(root)} | values))
     for module, file in settings.wrappers:
         _refuse_outside(settings, file, "wrappers", module)
         _check_wrapper(settings, module, file)
@@ -123,8 +118,8 @@ def _check_wrapper(settings: Settings, module: str, file: str) -> None:
 def _in_folder(folder: Path) -> Path | None:
     for name in FILE_NAMES:
         path = folder / name
-        # A pipe or a device of that name is none, and an error, lest somebody believe that their settings hold.
-        if path.exists() and not path.is_dir() and _table(path) is not None:
+        # A folder, a pipe or a device of that name is none, and an error, lest somebody believe that their settings hold.
+        if path.exists() and _table(path) is not None:
             return path
     return None
 

@@ -79,7 +79,7 @@ def row_of(path: Path, keys: Sequence[str]) -> int:
     above = ["tool", "amplint"] if path.name == _SHARED else []
     header: list[str] = []
     best = (len(above), 0)
-    for row, line in enumerate(text.splitlines(), 1):
+    for row, line in enumerate(text.split("\n"), 1):
         if opened := re.match(_HEADER, line):
             there = header = _parts(opened[1])
         elif assigned := re.match(_ASSIGNED, line):

@@ -8,16 +8,14 @@ file that is found under several names (links, hard links, other spellings) come
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from amplint.engine import gitignore
 from amplint.engine.config import ConfigError, Settings, SettingsResolver
-from amplint.system.reading import SETTINGS_LIMIT, read_file
+from amplint.engine.ignore_files import IgnoreFiles, Ignores, is_ignored_by, reason
 
 DEFAULT_EXCLUDES = frozenset((
     ".bzr", ".direnv", ".eggs", ".git", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox", ".pants.d", ".pytest_cache",
@@ -66,15 +64,13 @@ class Passed(NamedTuple):
 
 
 Discovered = FoundFile | Problem | Excluded | Passed
-_Ignores = tuple[tuple[str, tuple[str, ...]], ...]
-"""The patterns of `.gitignore` files that hold in a folder, the nearest file last, each with the folder it lies in."""
 
 
 class _Folder(NamedTuple):
     """A folder to walk, and the ignore files that hold in it."""
 
     path: str
-    ignores: _Ignores
+    ignores: Ignores
 
 
 def discover(paths: Iterable[str], resolver: SettingsResolver) -> Iterator[Discovered]:
@@ -91,12 +87,6 @@ def discover(paths: Iterable[str], resolver: SettingsResolver) -> Iterator[Disco
         final = settled.get(id(item), item)
         if final is not None:
             yield final
-
-
-def _why(error: OSError) -> str:
-    if error.errno == errno.ELOOP:
-        return "is a loop of symbolic links"
-    return f"cannot be read: {error.strerror or error}"
 
 
 class _Names:
@@ -157,7 +147,7 @@ class _Walk:
         self._resolver = resolver
         self._cwd = os.getcwd()
         self.names = _Names()
-        self._passed: list[Passed] = []
+        self._ignore_files = IgnoreFiles()
 
     def named(self, given: str) -> Iterator[Discovered]:
         """What a path of the command line stands for."""
@@ -167,7 +157,7 @@ class _Walk:
         except FileNotFoundError:
             yield Problem(given, "does not exist")
         except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-            yield Problem(given, _why(error) if isinstance(error, OSError) else "is not a path")
+            yield Problem(given, reason(error) if isinstance(error, OSError) else "is not a path")
         else:
             folder = stat.S_ISDIR(status.st_mode)
             root = path if folder else os.path.dirname(path)
@@ -177,9 +167,9 @@ class _Walk:
                 if settings.excludes(path, folder):
                     yield Excluded(self._display(path))
                 elif folder:
-                    above = self._ignores_above(path) if settings.respect_gitignore else ()
+                    above = self._ignore_files.above(path) if settings.respect_gitignore else ()
                     # Whoever names a folder that git ignores means it.
-                    yield from self._folder(path, () if _ignored(path, above, folder=True) else above)
+                    yield from self._folder(path, () if is_ignored_by(path, above, folder=True) else above)
                 else:
                     item = FoundFile(Path(path), self._display(path), settings, explicit=True)
                     yield self.names.add(item, status.st_ino, os.path.islink(path))
@@ -190,7 +180,7 @@ class _Walk:
     def _display(self, path: str) -> str:
         return "." if path == self._cwd else path.removeprefix(self._cwd.rstrip(os.sep) + os.sep)
 
-    def _folder(self, folder: str, ignores: _Ignores) -> Iterator[Discovered]:
+    def _folder(self, folder: str, ignores: Ignores) -> Iterator[Discovered]:
         """What lies below a folder. Folders may be nested deeper than Python nests calls."""
         inside = [self._listed(_Folder(folder, ignores))]
         while inside:
@@ -212,9 +202,9 @@ class _Walk:
             if not settings.respect_gitignore:
                 ignores = ()
             elif any(entry.name == ".gitignore" for entry in entries):
-                ignores += self._ignores_in(folder)
+                ignores += self._ignore_files.inside(folder)
         except OSError as error:
-            yield Problem(self._display(folder), _why(error))
+            yield Problem(self._display(folder), reason(error))
             return
         except ConfigError as error:
             yield Problem("", str(error))
@@ -223,11 +213,11 @@ class _Walk:
         for entry in entries:
             yield from self._entry(entry, settings, ignores)
 
-    def _entry(self, entry: os.DirEntry[str], settings: Settings, ignores: _Ignores) -> Iterator[Discovered | _Folder]:
+    def _entry(self, entry: os.DirEntry[str], settings: Settings, ignores: Ignores) -> Iterator[Discovered | _Folder]:
         folder = entry.is_dir(follow_symlinks=False)
         if folder and entry.name in DEFAULT_EXCLUDES or not folder and not settings.includes(entry.path, _SUFFIXES):
             return
-        if _ignored(entry.path, ignores, folder) or settings.excludes(entry.path, folder):
+        if is_ignored_by(entry.path, ignores, folder) or settings.excludes(entry.path, folder):
             return
         if folder:
             yield _Folder(entry.path, ignores)
@@ -237,60 +227,12 @@ class _Walk:
             is_link = entry.is_symlink()
             inode = entry.stat().st_ino if is_link and regular else entry.inode()
         except OSError as error:
-            yield Problem(self._display(entry.path), _why(error))
+            yield Problem(self._display(entry.path), reason(error))
             return
         if regular:
             yield self.names.add(FoundFile(Path(entry.path), self._display(entry.path), settings), inode, is_link)
 
-    def _ignores_in(self, folder: str) -> _Ignores:
-        path = os.path.join(folder, ".gitignore")
-        try:
-            text = read_file(path, SETTINGS_LIMIT).decode("utf-8-sig", "replace")
-        except FileNotFoundError:
-            return ()
-        except OSError as error:  # git, too, goes on without an ignore file it cannot read
-            return self._pass(path, f"{_why(error)}; nothing is ignored for it")
-        lines = [line.removesuffix("\r") for line in text.split("\n")]
-        if len(lines) > gitignore.MOST:
-            return self._pass(path, f"holds more than {gitignore.MOST:,} lines; nothing is ignored for it")
-        for number, line in enumerate(lines, 1):
-            if len(line) > gitignore.LONGEST and not line.startswith("#"):
-                self._pass(
-                    path, f"the pattern in line {number} is longer than {gitignore.LONGEST} characters, and passed over"
-                )
-        return ((folder, tuple(filter(_is_pattern, lines))),)
-
-    def _pass(self, path: str, why: str) -> _Ignores:
-        self._passed.append(Passed(self._display(path), why))
-        return ()
-
-    def _ignores_above(self, folder: str) -> _Ignores:
-        """The ignore files above a folder, up to the top of its git repository; none when it lies in no repository."""
-        above: list[str] = []
-        current = folder
-        while not os.path.exists(os.path.join(current, ".git")):
-            current, child = os.path.dirname(current), current
-            if current == child:
-                return ()
-            above.append(current)
-        return tuple(found for parent in reversed(above) for found in self._ignores_in(parent))
-
     def _told(self) -> Iterator[Passed]:
         """What was passed over since this was last asked."""
-        passed, self._passed = self._passed, []
-        yield from passed
-
-
-def _is_pattern(line: str) -> bool:
-    try:
-        return gitignore.parse_pattern(line) is not None
-    except ValueError:  # to git, too, it matches nothing
-        return False
-
-
-def _ignored(path: str, ignores: _Ignores, folder: bool) -> bool:
-    for root, lines in reversed(ignores):
-        verdict = gitignore.is_ignored(lines, root, path, folder)
-        if verdict is not None:
-            return verdict
-    return False
+        passed, self._ignore_files.passed = self._ignore_files.passed, []
+        yield from (Passed(self._display(path), why) for path, why in passed)

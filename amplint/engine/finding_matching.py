@@ -45,7 +45,7 @@ def placed_before(
         before: the file.
         after: what it has become; None where it is gone.
     """
-    rows = _kept_rows(before.text, after.text) if after is not None else {}
+    rows = _kept_rows(before, after) if after is not None else {}
     names = _functions(after)
     for finding in findings:
         function, code = _home_of(finding, before)
@@ -82,9 +82,10 @@ def _home_of(finding: Diagnostic, source: Source) -> tuple[str, str]:
     return function.name if function else "", " ".join(" ".join(map(source.line, rows)).split())
 
 
-def _kept_rows(before: str, after: str) -> dict[int, int]:
-    """The rows of a text that stand in another one as well, and where."""
-    blocks = SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False).get_matching_blocks()
+def _kept_rows(before: Source, after: Source) -> dict[int, int]:
+    """The rows of a file that stand in another one as well, and where."""
+    old, new = ([each.line(row + 1) for row in range(len(each.line_starts))] for each in (before, after))
+    blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
     return {block.a + n + 1: block.b + n + 1 for block in blocks for n in range(block.size)}
 
 

@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import re
-import stat
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-from amplint.diagnostics import Applicability, Diagnostic, Edit, FileReport
-from amplint.engine.fix_conflicts import Taken, claims, stutters
-from amplint.python_ast.gate import is_python
+from amplint.diagnostics import Diagnostic, FileReport, Fix
+from amplint.engine.fixed_text import Harm, apply_harmless, edits_of, flaw
 from amplint.source import Source
-from amplint.system import atomic, limits
-from amplint.system.reading import read_file
+from amplint.system import limits
 
 _ROUNDS = 10
-_TOP_LEVEL_AWAIT = 0x2000
-"""`ast.PyCF_ALLOW_TOP_LEVEL_AWAIT`, without the cost of that module: a notebook may await outside of functions."""
-_LINE_END = re.compile(r"\r\n|\r|\n")
-
-_BREAKS = "would break the file"
-_AGAIN = "would do again what stands there already"
 
 Lint = Callable[[Source], FileReport]
-_Harm = set[tuple[str, str]]
-"""Codes of rules, each with the harm that a fix of theirs would do."""
-
-
-class FixError(Exception):
-    """A file could not be written; the message is one line without the path. The file is as it was."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +47,12 @@ def fix_source(source: Source, lint: Lint, unsafe: bool) -> FixOutcome:
     texts = {source.text}
     applied: Counter[str] = Counter()
     for round_ in range(_ROUNDS + 1):
-        wanted = fixable(report, unsafe)
-        harm = _Harm({(each.code, _flaw(each, current)) for each in wanted} - {(each.code, "") for each in wanted})
-        wanted = [each for each in wanted if not _flaw(each, current)]
+        tried = [(each, flaw(each, current)) for each in fixable(report, unsafe)]
+        harm = Harm((each.code, why) for each, why in tried if why)
+        wanted = [each for each, why in tried if not why]
         try:
             with limits.bounded():
-                text, used = _apply_harmless(current, wanted, harm)
+                text, used = apply_harmless(current, wanted, harm)
         except limits.TooCostly as problem:
             return FixOutcome(source.text, report=first, error=f"fixing {problem}; nothing was fixed")
         if not used:
@@ -98,11 +79,11 @@ def fixed_by(source: Source, diagnostic: Diagnostic) -> str | None:
         source: the file.
         diagnostic: a finding in it.
     """
-    if not _edits(diagnostic) or _flaw(diagnostic, source):
+    if not edits_of(diagnostic) or flaw(diagnostic, source):
         return None
     try:
         with limits.bounded():
-            text, used = _apply_harmless(source, [diagnostic], set())
+            text, used = apply_harmless(source, [diagnostic], set())
     except limits.TooCostly:
         return None
     outcome = FixOutcome(text, Counter(diagnostic.code for diagnostic in used))
@@ -116,25 +97,17 @@ def fixable(report: FileReport, unsafe: bool) -> list[Diagnostic]:
         report: what was found in one file.
         unsafe: whether unsafe fixes count beside the safe ones.
     """
-    return _with_fix(report, (Applicability.SAFE, Applicability.UNSAFE) if unsafe else (Applicability.SAFE,))
+    return _with_fix(report, lambda fix: fix.is_applied(unsafe))
 
 
 def never_applied(report: FileReport) -> list[Diagnostic]:
     """The findings with a fix that is never applied, in the order of their first edits."""
-    return _with_fix(report, (Applicability.DISPLAY,))
+    return _with_fix(report, lambda fix: not fix.is_applied())
 
 
-def _with_fix(report: FileReport, trusted: tuple[Applicability, ...]) -> list[Diagnostic]:
-    found = [one for one in report.diagnostics if one.fix and one.fix.edits and one.fix.applicability in trusted]
-    return sorted(found, key=lambda one: (_edits(one)[0], one.sort_key))
-
-
-def _flaw(diagnostic: Diagnostic, source: Source) -> str:
-    """What is wrong with a fix, before it is tried."""
-    places = [place for edit in _edits(diagnostic) for place in (edit.start, edit.end)]
-    if places != sorted(places) or places[0] < 0 or places[-1] > len(source.text):
-        return _BREAKS
-    return _AGAIN if stutters(source.text, _edits(diagnostic)) else ""
+def _with_fix(report: FileReport, is_wanted: Callable[[Fix], bool]) -> list[Diagnostic]:
+    found = [one for one in report.diagnostics if one.fix and one.fix.edits and is_wanted(one.fix)]
+    return sorted(found, key=lambda one: (edits_of(one)[0], one.sort_key))
 
 
 def encodable(source: Source, first: FileReport, outcome: FixOutcome) -> FixOutcome:
@@ -162,28 +135,7 @@ def encodable(source: Source, first: FileReport, outcome: FixOutcome) -> FixOutc
     return FixOutcome(source.text, report=first, error=message)
 
 
-def _damage(source: Source, text: str) -> str:
-    """What an edited text is worse in than the one it was made from: it does not compile, or parse, it is no longer that of the
-    same notebook, or it leaves a name unbound; empty for nothing."""
-    if source.notebook is not None:
-        from amplint.notebook import CellsCrossed  # few files are notebooks
-
-        try:
-            source.notebook.edited(text)
-        except CellsCrossed:
-            return _BREAKS
-    if not compiles(text):
-        if compiles(source.text) or is_python(source.text) and not is_python(text):
-            return _BREAKS
-        if not is_python(text):
-            return ""
-    from amplint.python_ast.definite_assignment import newly_unbound  # only what is fixed needs it
-
-    names = ", ".join(f"`{name}`" for name in newly_unbound(source.text, text))
-    return f"would leave {names} unbound" if names else ""
-
-
-def _left_out(harm: _Harm) -> str:
+def _left_out(harm: Harm) -> str:
     reasons = sorted({reason for _, reason in harm})
     return "; ".join(
         f"a fix of {_names(code for code, why in harm if why == reason)} {reason} and was left out"
@@ -197,117 +149,3 @@ def _codes(used: Sequence[Diagnostic]) -> str:
 
 def _names(codes: Iterable[str]) -> str:
     return ", ".join(sorted(codes))
-
-
-# -- text -------------------------------------------------------------------------------------------------------------
-
-
-def _apply_harmless(source: Source, wanted: list[Diagnostic], harm: _Harm) -> tuple[str, list[Diagnostic]]:
-    """The text with as many of the fixes as can stand together, and those; adds to `harm` what the others would do."""
-    text, used = apply(source, wanted)
-    if not used or not _damage(source, text):
-        return text, used
-    text, used = source.text, []
-    for diagnostic in wanted:
-        attempt, together = apply(source, [*used, diagnostic])
-        if len(together) == len(used):
-            continue  # stands in the way of one of the others: its turn comes in the next round
-        damage = _damage(source, attempt)
-        if damage:
-            harm.add((diagnostic.code, damage))
-        else:
-            text, used = attempt, together
-    return text, used
-
-
-def apply(source: Source, wanted: Iterable[Diagnostic]) -> tuple[str, list[Diagnostic]]:
-    """Apply fixes to a text, each of them whole or not at all, and none that stands in the way of one before it.
-
-    So does one that touches it, and one that mentions a name whose binding the other takes away. An insertion that several
-    fixes have in common, such as an import, is made once and keeps none of them back.
-
-    Args:
-        source: the text as it stands.
-        wanted: findings with fixes, the most important first.
-
-    Returns:
-        The new text, and the diagnostics whose fixes are in it.
-    """
-    taken = Taken()
-    used = [each for each in wanted if taken.takes(claims(source.text, _edits(each)))]
-    parts: list[str] = []
-    end = 0
-    for edit in sorted(taken.edits):
-        parts += [source.text[end : edit.start], _dressed(edit.replacement, source.newline)]
-        end = edit.end
-    return "".join([*parts, source.text[end:]]), used
-
-
-def _edits(diagnostic: Diagnostic) -> tuple[Edit, ...]:
-    return tuple(sorted(diagnostic.fix.edits)) if diagnostic.fix else ()
-
-
-def _dressed(replacement: str, newline: str) -> str:
-    return replacement if newline == "\n" else _LINE_END.sub(newline, replacement)
-
-
-def compiles(text: str) -> bool:
-    """Whether Python accepts a text."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            compile(text, "<fixed>", "exec", _TOP_LEVEL_AWAIT, dont_inherit=True)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False
-    return True
-
-
-# -- files ------------------------------------------------------------------------------------------------------------
-
-
-class Changed(FixError):
-    """Another program changed the file after it was read."""
-
-
-def write(path: Path, expected: bytes, new: bytes, others: Iterable[str] = ()) -> None:
-    """Replace the content of a file in one step; whoever looks sees the old content or the new one.
-
-    Permissions and, where allowed, ownership stay; of a symbolic link it is the file behind it that is replaced.
-
-    Args:
-        path: the file.
-        expected: what it holds, if nobody has changed it since it was read.
-        new: what it is to hold.
-        others: names of the file that still shall be hard links of it afterwards; any other name keeps the old content.
-
-    Raises:
-        Changed: the file does not hold `expected` any more.
-        FixError: it is read-only, or the disk refuses.
-    """
-    target = os.path.realpath(path)
-    try:
-        _refuse_changed(target, expected)
-        if not os.access(target, os.W_OK):
-            raise FixError("cannot be written: it is read-only")
-        linked = [name for name in others if os.path.lexists(name) and os.path.samefile(name, target)]
-        atomic.replace(target, new, last_look=lambda: _refuse_changed(target, expected))
-    except OSError as error:
-        raise FixError(f"cannot be written: {error.strerror or error}") from error
-    for name in linked:
-        _follow(target, name)
-
-
-def _follow(target: str, name: str) -> None:
-    """Make a hard link of the file that was there one of the file that took its place."""
-    try:
-        if not os.path.samefile(target, name):  # another way to spell its path, or another run was here
-            atomic.relink(target, name)
-    except OSError as error:
-        raise FixError(f"is fixed, but not under its other name {name}: {error.strerror or error}") from error
-
-
-def _refuse_changed(target: str, expected: bytes) -> None:
-    if not stat.S_ISREG(os.stat(target).st_mode):
-        raise FixError("cannot be written: not a regular file")
-    if read_file(target) != expected:
-        raise Changed("changed on disk since it was read; not fixed")

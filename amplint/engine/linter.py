@@ -119,7 +119,7 @@ def _found(file: File, rules: Sequence[Rule | RuleInfo], crashes: dict[str, Exce
 
     found: list[Diagnostic] = []
     for rule in _loaded(rules):
-        limits.look()
+        limits.breathe()
         try:
             found.extend(list(rule.run(file)))
         except (RecursionError, libcst.ParserSyntaxError):

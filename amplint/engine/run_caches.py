@@ -50,5 +50,5 @@ class RunCaches:
 
 
 def _nothing_cached(error: OSError) -> str:
-    why = f"{error.filename}: {error.strerror}" if error.strerror and error.filename else str(error)
-    return f"Nothing was cached: {why}"
+    why = error.strerror or str(error)
+    return f"Nothing was cached: {f'{error.filename}: {why}' if error.filename else why}"

@@ -11,7 +11,8 @@ from dataclasses import replace
 from amplint.diagnostics import Diagnostic, Edit, FileReport
 from amplint.engine.comments import Comment, layout
 from amplint.engine.fixer import FixOutcome, Lint, encodable
-from amplint.engine.suppression import ENGINE_CODES, NOQA, OWN
+from amplint.engine.suppression import ENGINE_CODES
+from amplint.engine.suppression_comments import NOQA, OWN
 from amplint.source import Source
 
 

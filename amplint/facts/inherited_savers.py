@@ -32,7 +32,7 @@ class InheritedSavers:
     """The methods by which the objects of one file's classes are saved, where these stand in another file."""
 
     def __init__(self, file: File) -> None:
-        self._tree, self._classes = file.tree, file.classes
+        self._tree, self._classes, self._callees = file.tree, file.classes, file.callees
         self._helpers, self._checkpoints = file.fact(SaveHelpers), file.fact(Checkpoints)
         self._steppers = Steppers(file.tree, file.roles, file.fact(wrappers_of))
 
@@ -63,7 +63,18 @@ class InheritedSavers:
             return None
         taken = (each for each in inherited if optimizer in self._helpers.taken(each))
         saved = any(says_save(node) for each in taken for node in within(each))
-        return takers[0] if takers and saved else None
+        return takers[0] if takers and (saved or self._is_given_away(info)) else None
+
+    def _is_given_away(self, info: ClassInfo) -> bool:
+        """Whether an object of a class is given to one that saves the states of what it is given."""
+        given = (
+            arg.value
+            for call in self._tree.find(cst.Call)
+            if vocabulary.SAVER.search(called_name(call))
+            for arg in call.args
+            if isinstance(arg.value, (cst.Name, cst.Attribute))
+        )
+        return any(self._callees.class_of(each) is info for each in given)
 
 
 def _states(function: cst.FunctionDef) -> Iterator[str]:

@@ -14,7 +14,7 @@ from amplint.hazards.entry_points import Entry
 from amplint.model import vocabulary
 from amplint.model.event_graph import Call, Node, Scoped, parts_of
 from amplint.model.events import Scale
-from amplint.model.exploration.effects import MAX_DEPTH
+from amplint.model.exploration.call_references import MAX_DEPTH
 from amplint.model.torch import names as torch_names
 from amplint.model.torch import precision
 from amplint.syntax.nodes import within

@@ -14,8 +14,8 @@ from amplint.lowering.linked_graphs import linked
 from amplint.lowering.program import Program
 from amplint.model.event_graph import Call, Function, Jump, Loop, Node, Scoped, Seq, Try, parts_of
 from amplint.model.events import GLOBAL, Assign, Backward, Escape, Event, Leave, ObjectFacts, Scale, ScalerStep
-from amplint.model.exploration.call_references import Frame
-from amplint.model.exploration.effects import MAX_DEPTH, Flows
+from amplint.model.exploration.call_references import MAX_DEPTH, Frame
+from amplint.model.exploration.effects import Flows
 from amplint.model.exploration.explorer import Explorer
 from amplint.model.records import changed, frozen
 from amplint.model.torch.names import AUTOCAST, GRAD_SCALER
@@ -65,14 +65,17 @@ class Entries:
         """What is explored, in the order of the file."""
         if not self._trains():
             return ()
-        flows: dict[int, Flows] = {}
-        found: list[Entry] = []
-        for function, functions, heir in self._roots():
-            shared = flows.setdefault(id(functions), Flows(functions))
-            found.append(
-                Entry(function, functions, objects_in(function, functions), self._nothing_scales, heir, shared)
+        roots = list(self._roots())
+        keys: dict[int, list[str]] = {}
+        for function, functions, _ in roots:
+            keys.setdefault(id(functions), []).append(function.key)
+        flows = {id(functions): Flows(functions, keys[id(functions)]) for _, functions, _ in roots}
+        return tuple(
+            Entry(
+                function, functions, objects_in(function, functions), self._nothing_scales, heir, flows[id(functions)]
             )
-        return tuple(found)
+            for function, functions, heir in roots
+        )
 
     def _trains(self) -> bool:
         """Whether the file calls anything by the names of the protocol, or makes a scaler or a region that other files work
@@ -181,7 +184,8 @@ def _is_amid(call: Call, node: Node) -> bool:
 
 def explore(entry: Entry) -> Explorer:
     """What every path of an entry shows."""
-    explorer = Explorer(entry.flows or Flows(entry.functions), entry.objects, entry.nothing_scales)
+    flows = entry.flows or Flows(entry.functions, (entry.function.key,))
+    explorer = Explorer(flows.sliced, entry.objects, entry.nothing_scales)
     explorer.run(entry.function)
     return explorer
 

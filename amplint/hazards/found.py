@@ -98,7 +98,7 @@ class Found:
         calls = self.calls(Scale, Unscale, ScalerStep, ScalerUpdate) if abroad or "[" in name else ()
         receivers = [call.func.value for call in calls if isinstance(call.func, cst.Attribute)]
         mine = [each for each in receivers if self.program.tree.root(each) is self.program.tree.module]
-        fits = (each for each in mine if abroad or path_of(each) == name)
+        fits = (each for each in mine if abroad or path_of(each) == name or self._is_at_home(each))
         return next(map(self.program.tree.text, fits), name)
 
     def events(self, *kinds: type[_Event]) -> list[tuple[_Event, cst.CSTNode]]:

@@ -163,11 +163,7 @@ class ConditionReader:
             return told
         if vocabulary.STEP_GATE.search(" ".join((*words(left), *words(right)))):
             return Test(key, refs, "gate")
-        return Test(
-            key,
-            refs,
-            "config" if isinstance(right, cst.SimpleString) else self._where(self._kind(left, right), left, right),
-        )
+        return Test(key, refs, "config" if _is_choice(right) else self._where(self._kind(left, right), left, right))
 
     def _where(self, kind: str, left: cst.BaseExpression, right: cst.BaseExpression) -> str:
         """The kind of a test whether two sides are equal, or one is in the other: one for a place in the run is no other."""
@@ -243,6 +239,11 @@ def is_number(node: cst.CSTNode | None) -> bool:
     if isinstance(node, cst.UnaryOperation):
         return is_number(node.expression)
     return isinstance(node, (cst.Integer, cst.Float))
+
+
+def _is_choice(value: cst.BaseExpression) -> bool:
+    """Whether an option is compared with a value that is one of several, a text or a member of an enumeration."""
+    return isinstance(value, cst.SimpleString) or (isinstance(value, cst.Attribute) and value.attr.value.isupper())
 
 
 def _names(node: cst.CSTNode) -> Iterator[cst.Name]:

@@ -10,6 +10,7 @@ from amplint.lowering.function_scope import FunctionScope
 from amplint.lowering.provenance import Provenance
 from amplint.model.event_graph import Node, Seq
 from amplint.model.events import Assign, Escape
+from amplint.model.references import TEMPORARY
 
 
 class FunctionBuilder:
@@ -41,7 +42,7 @@ class FunctionBuilder:
 
     def temporary(self, node: cst.CSTNode) -> str:
         """A reference for a value without a name."""
-        return f"%{self.site(node)}"
+        return f"{TEMPORARY}{self.site(node)}"
 
     def assign(
         self, node: cst.CSTNode, target: str, value: Provenance, truth: bool | None = None, number: bool = False

@@ -22,8 +22,6 @@ _IN_PLACE_CLIPS = frozenset({"clamp_", "clip_"})
 SCALE_FREE = frozenset({"sign", "sign_", "sgn", "isfinite", "isnan", "isinf", "numel", "dim", "size"})
 """Methods and functions whose results are the same for any scale of a tensor."""
 _ADDING = frozenset({"add_", "sub_"})
-_SMALLEST_SCALE = 64
-"""Smaller numbers are no loss scales."""
 
 
 class GradientReader:
@@ -144,11 +142,7 @@ class GradientReader:
 
     def keeps_scale(self, factor: cst.BaseExpression) -> bool:
         """Whether gradients bear the same loss scale when they are multiplied or divided by a factor: a share of them."""
-        if self._program.loss_scales.may_hold(factor):
-            return False
-        inverted = isinstance(factor, cst.BinaryOperation) and isinstance(factor.operator, (cst.Multiply, cst.Divide))
-        parts = (factor.left, factor.right) if isinstance(factor, cst.BinaryOperation) and inverted else (factor,)
-        return all(map(_is_share, parts))
+        return not self._program.loss_scales.may_hold(factor) and self._program.loss_scales.is_share(factor)
 
     def read_measure(self, node: cst.CSTNode) -> None:
         """Emit that an expression measures or shows gradients, if it does."""
@@ -200,13 +194,6 @@ def argument(call: cst.Call, position: int, keywords: tuple[str, ...]) -> cst.Ba
             return arg.value
     positional = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
     return positional[position] if len(positional) > position else None
-
-
-def _is_share(node: cst.BaseExpression) -> bool:
-    if isinstance(node, (cst.Integer, cst.Float)):
-        return float(node.evaluated_value) < _SMALLEST_SCALE
-    named = path_of(node.func if isinstance(node, cst.Call) else node).rpartition(".")[2]
-    return vocabulary.SHARE.search(named) is not None
 
 
 def is_grad(node: cst.BaseExpression) -> bool:

@@ -79,7 +79,7 @@ def _is_precision(node: cst.BaseExpression) -> bool:
 
 def _said_by(value: cst.BaseExpression) -> tuple[str, ...]:
     """What an option may say with a value: that AMP scales, that it is on and nothing is scaled, or that all is in full."""
-    text = " ".join(words(value))
+    text = value.attr.value if isinstance(value, cst.Attribute) else " ".join(words(value))
     if text == "fp":
         return "scaled", "full"
     others = vocabulary.UNSCALED_VALUE.sub("", text)

@@ -78,6 +78,16 @@ def mentioned(condition: Condition) -> frozenset[str]:
     return frozenset().union(*map(mentioned, condition.parts))
 
 
+def kinds_of(condition: Condition) -> frozenset[str]:
+    """The kinds of the tests in a condition."""
+    match condition:
+        case Test():
+            return frozenset({condition.kind})
+        case Not():
+            return kinds_of(condition.part)
+    return frozenset().union(*map(kinds_of, condition.parts))
+
+
 @frozen
 class Seq:
     """One after the other."""
@@ -208,6 +218,7 @@ class Function:
     those of a function that is nested in another one: `around` is the key of that, whose names they are.
     `objects` is what is known about the references in it. What happens in an `opaque` function happens where it is called:
     its own text is nothing that anyone would want to see.
+    `valued` are the names whose values somebody asks for, where that is known.
     """
 
     key: str
@@ -218,6 +229,7 @@ class Function:
     site: int = -1
     opaque: bool = False
     around: str = ""
+    valued: frozenset[str] | None = None
 
     @property
     def own(self) -> frozenset[str]:

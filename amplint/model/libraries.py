@@ -164,7 +164,7 @@ LIBRARIES = (
         ("detectron2.engine",),
         "classes derived from `AMPTrainer`: its scaler and optimizer, and that `after_backward` runs while the gradients are "
         "scaled; hooks derived from `HookBase`, where a file makes an `AMPTrainer` and defines, makes or imports them; what a "
-        "`DetectionCheckpointer` saves",
+        "`DetectionCheckpointer` saves, of a `SimpleTrainer` with a scaler of its own, too",
         "trainers that `DefaultTrainer` picks by configuration",
         told=(("AMPTrainer",), ("HookBase", "after_step", ".step("), ("HookBase", "after_backward")),
         words=("AMPTrainer", "HookBase", "after_step", "after_backward"),

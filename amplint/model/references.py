@@ -18,6 +18,9 @@ from amplint.model.records import frozen
 ELEMENT = "[*]"
 """How a reference to some element of a collection ends."""
 
+TEMPORARY = "%"
+"""How a reference to a value without a name begins."""
+
 SOMETHING = "?"
 """A value that could not be told."""
 
@@ -82,6 +85,11 @@ class Reference:
     def may_be_loss(self) -> bool:
         """Whether it is named as losses are, or not at all."""
         return self.text == SOMETHING or vocabulary.MAYBE_LOSS.search(self.text) is not None
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether it stands for a value without a name, which is known in its function alone."""
+        return self.text.startswith(TEMPORARY)
 
     @property
     def is_element(self) -> bool:

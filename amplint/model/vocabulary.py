@@ -159,12 +159,13 @@ LOOKS = _any(
 HARMLESS = _any(
     LOOKS.pattern,
     r"save|checkpoint|ckpt|write|dump|format|report|count|info|debug|warning|state_dict|learning_rate|(^|_)lr(_|$)|warm_?up|sched|"
-    r"get_scale|_(found|check)_inf_|is_enabled|param_groups|broadcast_optimizer|^(named_)?(parameters|buffers|modules|children)$",
+    r"get_scale|_(found|check)_inf_|is_enabled|param_groups|broadcast_optimizer|^(named_)?(buffers|modules|children)$|"
+    r"^((named|master|trainable|all|get|iter|fp32|model|optimizer|optim)_)*param(eter)?s$",
 )
 """Functions that leave gradients alone."""
 CLIPS = _any("clip|max_norm|max_grad")
 """What a factor is called that clips."""
 SHARE = _any(
-    r"world|ranks?$|gpus?$|nodes?$|proc(esses|s)?$|workers?$|accum|micro|steps?$|count|num|size|weight|^(len|float|int|n)$"
+    r"world|ranks?$|gpus?$|nodes?$|proc(esses|s)?$|workers?$|accum|micro|steps?$|period|freq|interval|count|num|size|weight|^(len|float|int|n)$"
 )
 """What a factor is called that averages or weighs gradients, and has nothing to do with their scale."""

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from amplint.notebook.cells import Cell, cells, speaks_python
+from amplint.notebook.cells import Cell, NotebookError, cells, speaks_python
 from amplint.notebook.magics import muted
 from amplint.notebook.places import scan
 from amplint.notebook.writing import CellsCrossed, differs, rendered, unmasked_lines
@@ -23,10 +23,6 @@ _HALF = re.compile("[\ud800-\udfff]")
 _PARTING, _OPENING = "pass  # end of cell {}\n", "if True:  # end of cell {}\n"
 PARTING = re.compile(r"(?:pass|if True:)  # end of cell \d+")
 """The line that parts two cells; IPython takes off the indent of a whole cell, which here stands under a condition."""
-
-
-class NotebookError(ValueError):
-    """The text is no notebook; the message is one line."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +45,8 @@ class Notebook:
                 older = isinstance(document, dict) and "worksheets" in document
                 raise NotebookError("its format is older than nbformat 4" if older else "it has no list of cells")
             found = tuple(cells(scan(raw, 0).value["cells"].value)) if speaks_python(document) else ()
+        except NotebookError:
+            raise
         except ValueError as error:  # no JSON, or a number of 5,000 digits
             raise NotebookError(f"not valid JSON: {error}") from error
         except RecursionError as error:

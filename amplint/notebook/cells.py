@@ -10,6 +10,10 @@ from amplint.notebook.magics import masked
 from amplint.notebook.places import Node
 
 
+class NotebookError(ValueError):
+    """The text is no notebook; the message is one line."""
+
+
 @dataclass(frozen=True)
 class Cell:
     """One Python cell: its number among all cells (1-based), its lines, what stands for them, and where its source lies.
@@ -42,15 +46,17 @@ def speaks_python(document: dict[str, Any]) -> bool:
 
 
 def cells(nodes: list[Node]) -> Iterator[Cell]:
-    """The Python cells among the cells of a notebook."""
+    """The Python cells among the cells of a notebook.
+
+    Raises:
+        NotebookError: the source of one is no text.
+    """
     for number, node in enumerate(nodes, 1):
         fields = node.value if isinstance(node.value, dict) else {}
         kind, source = fields.get("cell_type"), fields.get("source")
         if kind is None or source is None or kind.value != "code" or _is_other_language(fields):
             continue
-        cell = _cell(number, source)
-        if cell is not None:
-            yield cell
+        yield _cell(number, source)
 
 
 def _is_other_language(fields: dict[str, Node]) -> bool:
@@ -66,13 +72,13 @@ def _plain(node: Node) -> Any:
     return node.value
 
 
-def _cell(number: int, source: Node) -> Cell | None:
+def _cell(number: int, source: Node) -> Cell:
     place = (source.start, source.end)
     if isinstance(source.value, str):
         lines = tuple(source.value.splitlines(keepends=True))
         return Cell(number, lines, masked(lines), place)
     if not isinstance(source.value, list) or not all(isinstance(item.value, str) for item in source.value):
-        return None
+        raise NotebookError(f"the source of cell {number} is no text")
     items = [item.value for item in source.value]
     lines = tuple("".join(items).splitlines(keepends=True))
     whole = list(lines) == items

@@ -9,11 +9,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 from amplint.model import libraries
-from amplint.python_ast.gate import AMP_WORDS, CONTEXT_NAME, may_trigger, own_contexts, pattern
-from amplint.python_ast.walk import levels
+from amplint.python_ast.gate import pattern
+from amplint.python_ast.statement_units import StatementUnit, units_of
 from amplint.source import Source
 
 _PROTOCOL_WORDS = (
@@ -23,14 +22,6 @@ _PROTOCOL_WORDS = (
 """Identifiers that say more about AMP code that stands elsewhere in the file."""
 
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
-_NAMED_BY: dict[type[ast.AST], str] = {
-    ast.Name: "id", ast.Attribute: "attr", ast.FunctionDef: "name", ast.AsyncFunctionDef: "name", ast.ClassDef: "name",
-    ast.alias: "name", ast.ImportFrom: "module", ast.arg: "arg", ast.keyword: "arg",
-}  # fmt: skip
-"""The field of a node that holds an identifier, or several with dots between them."""
-_ENTERING = frozenset({ast.withitem, ast.Return})
 _SCALER = re.compile("[Ss]caler")
 _LOSS = re.compile("loss|criterion", re.IGNORECASE)
 _HALF = re.compile("^b?float16$|^half$")
@@ -40,28 +31,6 @@ _CONTINUED = re.compile(r";[ \t\f]*\\\r?$", re.MULTILINE)
 """A statement goes on behind another one, in the next row: that row must not go without the first."""
 _SHORT = 40
 """Statements outside of definitions bind names; a longer one than this many rows is a table or a text."""
-
-
-@dataclass
-class _Unit:
-    """A top-level statement without the methods of a class, or one method. `methods` are units of their own;
-    `bases` are the names of what a class derives from.
-
-    `names` are what it defines or, for a statement, what it assigns; `node` is where its words stand; `entered` is what it enters
-    by `with`, and what the calls run that it returns.
-    """
-
-    names: frozenset[str]
-    first: int
-    last: int
-    words: frozenset[str]
-    node: ast.stmt
-    entered: list[ast.AST] = field(default_factory=list)
-    marked: bool = False
-    definition: bool = True
-    methods: list[_Unit] = field(default_factory=list)
-    bases: frozenset[str] = frozenset()
-    kept: bool = False
 
 
 def relevant_rows(
@@ -82,7 +51,7 @@ def relevant_rows(
         entered: the names of the functions, classes and methods that other files enter.
     """
     data = source.text.encode()
-    units = _units(source, data, module, sorted(set(triggers)))
+    units = units_of(source, data, module, sorted(set(triggers)))
     if not entered and not any(unit.marked or any(method.marked for method in unit.methods) for unit in units):
         return []
     told = bool(libraries.told_in(data))
@@ -94,7 +63,7 @@ def relevant_rows(
             for method in unit.methods:
                 if not method.kept:
                     rows.difference_update(range(method.first, method.last + 1))
-            if not told and _DECLARES in _all_words(unit) and not _CONTINUED.search(source.text):
+            if not told and _DECLARES in unit.all_words and not _CONTINUED.search(source.text):
                 rows.difference_update(_declared([unit.node]))
     return None if len(rows) == len(source.line_starts) else sorted(rows)
 
@@ -123,7 +92,7 @@ def _declares(statement: ast.stmt) -> bool:
     return False
 
 
-def _keep(units: list[_Unit], told: bool, entered: frozenset[str]) -> None:
+def _keep(units: list[StatementUnit], told: bool, entered: frozenset[str]) -> None:
     """Mark what matters, until nothing new is named.
 
     Args:
@@ -131,7 +100,7 @@ def _keep(units: list[_Unit], told: bool, entered: frozenset[str]) -> None:
         told: whether the text tells a library to scale.
         entered: what other files name.
     """
-    words = frozenset().union(*map(_all_words, units))
+    words = frozenset().union(*(unit.all_words for unit in units))
     trains = told or "backward" in words or any(_SCALER.search(word) for word in words)
     protocol = frozenset(filter(pattern(_PROTOCOL_WORDS).search, words)) if trains else frozenset[str]()
     follows = (
@@ -141,8 +110,8 @@ def _keep(units: list[_Unit], told: bool, entered: frozenset[str]) -> None:
         short = not unit.definition and unit.last - unit.first < _SHORT
         named_there = unit.definition and not unit.names.isdisjoint(entered)
         unit.kept = short or named_there or unit.marked or any(method.marked for method in unit.methods)
-    busy = [unit for unit in units if not protocol.isdisjoint(_all_words(unit))]
-    entering = [(unit, part, words) for unit in units for part, words in _entering(unit)]
+    busy = [unit for unit in units if not protocol.isdisjoint(unit.all_words)]
+    entering = [(unit, part, words) for unit in units for part, words in unit.entering()]
     if follows:
         _keep_callers(units)
     named = entered
@@ -150,14 +119,14 @@ def _keep(units: list[_Unit], told: bool, entered: frozenset[str]) -> None:
         for unit in units:
             if unit.kept:
                 _keep_methods(unit, named, protocol)
-        before, named = named, entered.union(*(_kept_words(unit) for unit in units if unit.kept))
+        before, named = named, entered.union(*(unit.kept_words for unit in units if unit.kept))
         definitions = _telling_names(units)
         for unit in units:
             unit.kept = unit.kept or (follows and unit.definition and not unit.names.isdisjoint(named))
         for unit in units:
             unit.kept = unit.kept or not definitions.isdisjoint(unit.bases)
         for unit in busy:
-            unit.kept = unit.kept or not definitions.isdisjoint(_all_words(unit))
+            unit.kept = unit.kept or not definitions.isdisjoint(unit.all_words)
         for unit, part, words in entering:
             if not definitions.isdisjoint(words):
                 unit.kept = part.kept = True
@@ -165,146 +134,29 @@ def _keep(units: list[_Unit], told: bool, entered: frozenset[str]) -> None:
             return
 
 
-def _keep_callers(units: list[_Unit]) -> None:
+def _keep_callers(units: list[StatementUnit]) -> None:
     """Mark the definitions that lead to one which matters for its own sake, through others: they say what it is given."""
     names = frozenset().union(*(unit.names for unit in units if unit.kept and unit.definition))
-    methods = (method for unit in units for method in unit.methods if method.marked and not _is_special(method))
+    methods = (method for unit in units for method in unit.methods if method.marked and not method.is_special)
     names = names.union(*(method.names for method in methods))
     waiting = [unit for unit in units if unit.definition and not unit.kept]
     while names:
-        found = [unit for unit in waiting if not names.isdisjoint(_all_words(unit))]
+        found = [unit for unit in waiting if not names.isdisjoint(unit.all_words)]
         for unit in found:
             unit.kept = True
         waiting = [unit for unit in waiting if not unit.kept]
         names = frozenset().union(*(unit.names for unit in found))
 
 
-def _telling_names(units: list[_Unit]) -> frozenset[str]:
+def _telling_names(units: list[StatementUnit]) -> frozenset[str]:
     """The names of what is kept for its own sake: who names one of them may be part of the protocol."""
     kept = [unit for unit in units if unit.kept and (unit.definition or unit.marked)]
     return frozenset().union(*(unit.names for unit in kept))
 
 
-def _entering(unit: _Unit) -> Iterator[tuple[_Unit, frozenset[str]]]:
-    """The functions and methods of a unit that enter something by `with`, or return what a call gives, each with the words
-    of that."""
-    for part in unit.methods or ([unit] if isinstance(unit.node, _FUNCTIONS) else []):
-        if part.entered:
-            yield part, frozenset(_identifiers(*part.entered))
-
-
-def _keep_methods(unit: _Unit, named: frozenset[str], protocol: frozenset[str]) -> None:
-    busy = {name for method in unit.methods if method.kept and not _is_special(method) for name in method.names}
+def _keep_methods(unit: StatementUnit, named: frozenset[str], protocol: frozenset[str]) -> None:
+    busy = {name for method in unit.methods if method.kept and not method.is_special for name in method.names}
     for method in unit.methods:
-        wanted = _is_special(method) or method.marked or not method.names.isdisjoint(named)
+        wanted = method.is_special or method.marked or not method.names.isdisjoint(named)
         acts = not protocol.isdisjoint(method.words) or not busy.isdisjoint(method.words)
         method.kept = method.kept or wanted or acts
-
-
-def _is_special(method: _Unit) -> bool:
-    return any(name.startswith("__") or name in ("forward", "load_state_dict") for name in method.names)
-
-
-def _all_words(unit: _Unit) -> frozenset[str]:
-    return unit.words.union(*(method.words for method in unit.methods))
-
-
-def _kept_words(unit: _Unit) -> frozenset[str]:
-    return unit.words.union(*(method.words for method in unit.methods if method.kept))
-
-
-# -- reading -------------------------------------------------------------------------------------------------------------
-
-
-def _units(source: Source, data: bytes, module: ast.Module, triggers: list[str]) -> list[_Unit]:
-    units = [_unit(statement) for statement in module.body]
-    told = (f"^{word}$" for word in libraries.told_in(data))
-    amp = pattern((*AMP_WORDS, *told, *(trigger for trigger in triggers if not _is_text(trigger))))
-    telling = frozenset(filter(amp.search, frozenset().union(*map(_all_words, units)))).union(
-        _aliases(module, amp), _contexts(units, module), own_contexts(data)
-    )
-    rows = _rows_of(source, tuple(each for each in triggers if _is_text(each) and may_trigger(data, each)))
-    for unit in (each for whole in units for each in (whole, *whole.methods)):
-        unit.marked = not telling.isdisjoint(unit.words) or any(unit.first <= row <= unit.last for row in rows)
-    return units
-
-
-def _unit(statement: ast.stmt) -> _Unit:
-    if isinstance(statement, ast.ClassDef):
-        methods = [each for each in statement.body if isinstance(each, _FUNCTIONS)]
-        rest = [each for each in statement.body if not isinstance(each, _FUNCTIONS)]
-        head = (*statement.bases, *statement.keywords, *statement.decorator_list)
-        whole = _spanned(statement, [statement.name], *head, *rest)
-        whole.bases = frozenset(_identifiers(*statement.bases))
-        whole.methods = [_spanned(each, [each.name], each) for each in methods]
-        if methods and not rest:
-            whole.methods[0].kept = True  # a class body must not become empty
-        return whole
-    if isinstance(statement, _FUNCTIONS):
-        return _spanned(statement, [statement.name], statement)
-    names = (node for level in levels(statement) for node in level if isinstance(node, ast.Name))
-    assigned = [name.id for name in names if isinstance(name.ctx, ast.Store)]
-    return _spanned(statement, assigned, statement, definition=False)
-
-
-def _spanned(node: ast.stmt, names: Iterable[str], *parts: ast.AST, definition: bool = True) -> _Unit:
-    """The unit of a statement; `parts` are what its words stand in."""
-    first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
-    names = frozenset(names)
-    entered: list[ast.AST] = []
-    words = names.union(_identifiers(*parts, entered=entered))
-    return _Unit(names, first, node.end_lineno or node.lineno, words, node, entered, definition=definition)
-
-
-def _identifiers(*nodes: ast.AST, entered: list[ast.AST] | None = None) -> set[str]:
-    """The identifiers in some nodes; what they enter, and what the calls run that they return, goes to `entered`."""
-    found: set[str] = set()
-    for level in levels(*nodes):
-        for node in level:
-            kind = type(node)
-            if kind in _NAMED_BY:
-                found.add(getattr(node, _NAMED_BY[kind]))
-            elif entered is not None and kind in _ENTERING:
-                match node:
-                    case ast.withitem():
-                        entered.append(node.context_expr)
-                    case ast.Return(value=ast.Call(func=func)):
-                        entered.append(func)
-    # `from . import x` names no module, `**options` no parameter.
-    return {word for name in found if name is not None for word in name.split(".")}
-
-
-def _is_text(trigger: str) -> bool:
-    """Whether a trigger is looked for in running text: no identifier holds a parenthesis."""
-    return r"\(" in trigger
-
-
-def _rows_of(source: Source, triggers: tuple[str, ...]) -> list[int]:
-    if not triggers:
-        return []
-    return [source.position(match.start()).row for match in pattern(triggers).finditer(source.text)]
-
-
-def _contexts(units: list[_Unit], module: ast.Module) -> frozenset[str]:
-    """The names of contexts that the file imports and enters, and that may be regions."""
-    imports = (node for node in module.body if isinstance(node, ast.Import | ast.ImportFrom))
-    names = {(each.asname or each.name).partition(".")[0] for node in imports for each in node.names}
-    candidates = frozenset(filter(CONTEXT_NAME.search, names))
-    if not candidates:
-        return candidates
-    entered = (words for unit in units for _, words in _entering(unit))
-    return candidates & frozenset().union(*entered)
-
-
-def _aliases(module: ast.Module, amp: re.Pattern[str]) -> Iterator[str]:
-    """The other names that the file gives to what is called by a word of AMP: `autocast as half`, `half = autocast`, `half =
-    partial(autocast, ...)`, `half = autocast(...)`."""
-    statements = [statement for statement in module.body if not isinstance(statement, _DEFINITIONS)]
-    for node in (node for level in levels(*statements) for node in level):
-        if isinstance(node, ast.alias) and node.asname and amp.search(node.name):
-            yield node.asname
-        elif isinstance(node, ast.Assign) and isinstance(node.value, (ast.Name, ast.Attribute, ast.Call)):
-            value = node.value
-            named = [value.func, *value.args[:1]] if isinstance(value, ast.Call) else [value]
-            if any(map(amp.search, _identifiers(*named))):
-                yield from (target.id for target in node.targets if isinstance(target, ast.Name))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from amplint.diagnostics import Applicability, Fix, Position, Range
+from amplint.diagnostics import Fix, Position, Range
 from amplint.notebook import CellsCrossed
 from amplint.report.diff import applied
 from amplint.report.view import View
@@ -72,7 +72,7 @@ def file_edits(fix: Fix | None, source: Source | None) -> Sequence[FileEdit]:
         fix: the fix, if any.
         source: the text that it is for, if it can be read.
     """
-    if fix is None or source is None or fix.applicability is Applicability.DISPLAY:
+    if fix is None or source is None or not fix.is_applied():
         return ()
     if source.notebook is not None:
         return whole_edit(fix, source)
@@ -86,7 +86,7 @@ def whole_edit(fix: Fix | None, source: Source | None) -> Sequence[FileEdit]:
         fix: the fix, if any.
         source: the text that it is for, if it can be read.
     """
-    if fix is None or source is None or fix.applicability is Applicability.DISPLAY:
+    if fix is None or source is None or not fix.is_applied():
         return ()
     try:
         before, after = file_text(source), applied(source.text, fix.edits)

@@ -30,9 +30,7 @@ class View(NamedTuple):
 
     def applies(self, fix: Fix | None) -> bool:
         """Whether `--fix` would apply the fix."""
-        if fix is None:
-            return False
-        return fix.applicability is Applicability.SAFE or self.unsafe and fix.applicability is Applicability.UNSAFE
+        return fix is not None and fix.is_applied(self.unsafe)
 
     def mark(self, fix: Fix | None) -> str:
         """What a line on a finding ends in, to say what may become of it; begins with a space unless empty."""

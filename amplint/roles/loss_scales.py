@@ -6,6 +6,7 @@ import re
 
 import libcst as cst
 
+from amplint.model import vocabulary
 from amplint.model.literals import number
 from amplint.roles.roles import Roles
 from amplint.syntax.access_paths import called_name, path_of
@@ -17,6 +18,8 @@ _NAMED = re.compile(
     r"^(cur(rent)?_|old_|prev_|my_)?((loss|grad|gradient|amp|scaler)_?)?(inv_?)?(scale|scaling)(_(inv|factor|value|val))?$",
     re.IGNORECASE,
 )
+_SMALLEST_SCALE = 64
+"""Smaller numbers are no loss scales."""
 _MAX_STEPS = 5
 """From a name to its value and to the names in that, so many times."""
 
@@ -71,7 +74,15 @@ class LossScales:
             return True
         named = _NAMED.match(path_of(node).rpartition(".")[2].partition("[")[0]) is not None
         # Of a number that is called so, and that nobody in sight has written down, it cannot be told.
-        return named and not (values and all(number(self._tree.text(value)) is not None for value in values))
+        return named and not (values and all(map(self._is_written, values)))
+
+    def _is_written(self, value: cst.BaseExpression) -> bool:
+        return number(self._tree.text(value)) is not None or _is_part(value)
+
+    def is_share(self, factor: cst.BaseExpression) -> bool:
+        """Whether a factor averages or weighs gradients, by what it is called, or by what a function is given for it."""
+        values = list(self._roles.flow.sources(factor)) if isinstance(factor, cst.Name) else []
+        return _is_part(factor) or (bool(values) and all(map(_is_part, values)))
 
     def _is_spelling(self, node: cst.CSTNode) -> bool:
         """Whether a node is the name of an attribute, of a keyword, or of what is called."""
@@ -81,3 +92,15 @@ class LossScales:
         if isinstance(parent, cst.Arg):
             return parent.keyword is node
         return isinstance(parent, cst.Call) and parent.func is node
+
+
+def _is_part(factor: cst.BaseExpression) -> bool:
+    """Whether a factor is a small number, is called what one shares by, or is such a quotient or product."""
+    if isinstance(factor, cst.BinaryOperation):
+        return isinstance(factor.operator, (cst.Multiply, cst.Divide)) and all(
+            map(_is_part, (factor.left, factor.right))
+        )
+    if isinstance(factor, (cst.Integer, cst.Float)):
+        return float(factor.evaluated_value) < _SMALLEST_SCALE
+    named = path_of(factor.func if isinstance(factor, cst.Call) else factor).rpartition(".")[2]
+    return vocabulary.SHARE.search(named) is not None

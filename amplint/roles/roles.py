@@ -140,7 +140,8 @@ class Roles:
         if isinstance(value, cst.IfExp):
             sides = [facts for side in (value.body, value.orelse) if (facts := self.made_by(side)) is not None]
             maker = sides[0].maker if len({facts.maker for facts in sides}) == 1 else ""
-            return changed(sides[0], enabled="maybe", made=len(sides) == 2, maker=maker) if sides else None
+            enabled = _join(sides) if len(sides) == 2 else "maybe"
+            return changed(sides[0], enabled=enabled, made=len(sides) == 2, maker=maker) if sides else None
         if isinstance(value, cst.BooleanOperation):
             return self.made_by(value.left) or self.made_by(value.right)
         if isinstance(value, (cst.List, cst.Tuple)):

@@ -15,11 +15,10 @@ from textwrap import shorten
 from amplint.diagnostics import Edit
 from amplint.python_ast.definitions import around
 from amplint.runtime.renamed_locals import rename
+from amplint.runtime.statement_parts import conjuncts, header_of, inner_blocks, parts_apart
 
 _ALIKE = 0.5
 """The share of text that two statements have in common at least, if one has become the other."""
-_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
-"""The fields of statements that hold other statements."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Change:
     def text(self) -> str:
         """The statement in one line, without its body: with the repair, or else as it stands."""
         statement = self.after or self.before
-        return shorten(_header(statement), 60, placeholder=" ...") if statement is not None else ""
+        return shorten(header_of(statement), 60, placeholder=" ...") if statement is not None else ""
 
 
 def changes(before: str, after: str, through_contexts: bool = False) -> list[Change]:
@@ -82,7 +81,7 @@ def _changes(comparison: _Comparison, mine: ast.Module, theirs: ast.Module) -> l
             if old is None or id(new) in settled:
                 continue
             paired.append(Change(old, new, old, new))
-            for inner in _inner(old, new):
+            for inner in inner_blocks(old, new):
                 paired += comparison.blocks(*inner)
             settled |= {id(each) for statement in (old, new) for each in ast.walk(statement)}
     return paired + [
@@ -147,13 +146,6 @@ def _is_same_test(old: ast.stmt, new: ast.stmt) -> bool:
     return mine <= theirs or theirs <= mine
 
 
-def conjuncts(test: ast.expr) -> list[ast.expr]:
-    """The conditions that must all hold where a condition does."""
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        return [part for value in test.values for part in conjuncts(value)]
-    return [test]
-
-
 @dataclass(frozen=True)
 class _Comparison:
     through_contexts: bool
@@ -161,7 +153,7 @@ class _Comparison:
     def blocks(self, old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> Iterator[Change]:
         """The changes between two blocks of statements."""
         mine, theirs = self._flat(old), self._flat(new)
-        keys = [[_whole(one, self._is_through(one)) for one in block] for block in (mine, theirs)]
+        keys = [[self._text(one) for one in block] for block in (mine, theirs)]
         matcher = SequenceMatcher(None, keys[0], keys[1], autojunk=False)
         for tag, start, end, there, until in matcher.get_opcodes():
             if tag != "equal":
@@ -181,6 +173,9 @@ class _Comparison:
     def _is_through(self, statement: ast.stmt) -> bool:
         return self.through_contexts and isinstance(statement, (ast.With, ast.AsyncWith))
 
+    def _text(self, statement: ast.stmt) -> str:
+        return header_of(statement) if self._is_through(statement) else ast.unparse(statement)
+
     def _between(self, old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> Iterator[Change]:
         """The changes between two runs of statements, none of which is in the other."""
         waiting = list(old)
@@ -192,9 +187,9 @@ class _Comparison:
             for skipped in waiting[: waiting.index(counterpart)]:
                 yield from self._alone(skipped, None)
             waiting = waiting[waiting.index(counterpart) + 1 :]
-            yield from (Change(*pair, counterpart, statement) for pair in _apart(counterpart, statement))
+            yield from (Change(*pair, counterpart, statement) for pair in parts_apart(counterpart, statement))
             if not self._is_through(statement):
-                for mine, theirs in _inner(counterpart, statement):
+                for mine, theirs in inner_blocks(counterpart, statement):
                     yield from self.blocks(mine, theirs)
         for one in waiting:
             yield from self._alone(one, None)
@@ -205,7 +200,7 @@ class _Comparison:
         statement = new if old is None else old
         if statement is None or self._is_through(statement):
             return
-        for mine, _ in _inner(statement, statement):
+        for mine, _ in inner_blocks(statement, statement):
             for inner in self._flat(mine):
                 yield from self._alone(None, inner) if old is None else self._alone(inner, None)
 
@@ -213,66 +208,8 @@ class _Comparison:
         """The share of text that two statements have in common; all of it, where all but the statements in them is equal."""
         if type(old) is not type(new):
             return 0.0
-        mine, theirs = (_whole(one, self._is_through(one)) for one in (old, new))
-        return 1.0 if _header(old) == _header(new) else SequenceMatcher(None, mine, theirs, autojunk=False).ratio()
-
-
-def _inner(old: ast.stmt, new: ast.stmt) -> Iterator[tuple[list[ast.stmt], list[ast.stmt]]]:
-    """The blocks of two statements of one kind, side by side."""
-    for name in _BLOCKS:
-        mine, theirs = getattr(old, name, None), getattr(new, name, None)
-        if name in ("handlers", "cases") and mine is not None and theirs is not None:
-            for index in range(max(len(mine), len(theirs))):
-                yield tuple(each[index].body if index < len(each) else [] for each in (mine, theirs))
-        elif mine is not None and theirs is not None:
-            yield mine, theirs
-
-
-def _whole(node: ast.stmt, header_only: bool) -> str:
-    return _header(node) if header_only else ast.unparse(node)
-
-
-def _header(node: ast.stmt) -> str:
-    """A statement without the statements in it."""
-    if not isinstance(getattr(node, "body", None), list):
-        return ast.unparse(node)
-    emptied = {name: [ast.Pass()] if name == "body" else [] for name in _BLOCKS if hasattr(node, name)}
-    bare = type(node)(**{**dict(ast.iter_fields(node)), **emptied})
-    if isinstance(bare, ast.Try):
-        return "try:"
-    return ast.unparse(ast.fix_missing_locations(bare)).rpartition("\n")[0]
-
-
-def has_part(tree: ast.AST, part: ast.AST) -> bool:
-    """Whether a tree has a part that is like another tree, and is more than that.
-
-    Args:
-        tree: the tree.
-        part: the other one.
-    """
-    wanted = ast.dump(part)
-    return any(ast.dump(each) == wanted for each in ast.walk(tree) if each is not tree)
-
-
-def _apart(old: ast.AST, new: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """The smallest parts of two trees in which they differ; statements in them are compared for themselves."""
-    if type(old) is not type(new) or (isinstance(old, ast.expr) and (has_part(old, new) or has_part(new, old))):
-        yield old, new
-        return
-    pairs: list[tuple[ast.AST, ast.AST]] = []
-    for name in old._fields:
-        mine, theirs = getattr(old, name), getattr(new, name)
-        if name in _BLOCKS and isinstance(mine, list):
-            continue
-        mine, theirs = (each if isinstance(each, list) else [each] for each in (mine, theirs))
-        is_tree = all(isinstance(each, ast.AST) for each in (*mine, *theirs))
-        if len(mine) != len(theirs) or (not is_tree and mine != theirs):
-            yield old, new
-            return
-        pairs += zip(mine, theirs) if is_tree else ()
-    for one, other in pairs:
-        if ast.dump(one) != ast.dump(other):
-            yield from _apart(one, other)
+        mine, theirs = self._text(old), self._text(new)
+        return 1.0 if header_of(old) == header_of(new) else SequenceMatcher(None, mine, theirs, autojunk=False).ratio()
 
 
 def edits_between(before: str, after: str) -> list[Edit]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from amplint.diagnostics import Diagnostic
 from amplint.engine.finding_matching import ALIKE, common_lines, placed_after, placed_before, still_found
-from amplint.engine.fixer import apply, compiles
+from amplint.engine.fixed_text import apply, compiles
 from amplint.engine.registry import load_rules
 from amplint.python_ast.definitions import DefinitionRows, around, definitions
 from amplint.runtime.evidence import Evidence

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from amplint.diagnostics import Diagnostic, Fix
-from amplint.engine.fixer import apply, compiles
+from amplint.engine.fixed_text import apply, compiles
 from amplint.engine.pool import Died, LastAnswer, TimeLimit, Workers, worker_count
 from amplint.engine.registry import load_rules
 from amplint.model.observables import NON_FINITE, VALUE_ERROR

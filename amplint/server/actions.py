@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from lsprotocol import types
 
-from amplint.diagnostics import Applicability, Diagnostic
+from amplint.diagnostics import Diagnostic
 from amplint.engine.suppression import ENGINE_CODES
 from amplint.engine.suppression_edits import with_comments
 from amplint.notebook import CellsCrossed
@@ -48,17 +48,13 @@ def _wants(wanted: Sequence[types.CodeActionKind | str] | None, kind: str) -> bo
 
 
 def _is_safe(finding: Diagnostic) -> bool:
-    return finding.fix is not None and finding.fix.applicability is Applicability.SAFE
+    return finding.fix is not None and finding.fix.is_applied(unsafe=False)
 
 
 def _about(finding: Diagnostic, checked: Checked, places: ClientPlaces) -> Iterator[types.CodeAction]:
     shown = [findings.diagnostic(finding, places)]
     fix = finding.fix
-    if (
-        fix is not None
-        and fix.applicability is not Applicability.DISPLAY
-        and (text := checked.fixed(finding)) is not None
-    ):
+    if fix is not None and fix.is_applied() and (text := checked.fixed(finding)) is not None:
         mark = "" if _is_safe(finding) else ", unsafe"
         title = f"{fix.title} ({finding.code}{mark})"
         yield types.CodeAction(title, _QUICK, shown, is_preferred=_is_safe(finding), edit=places.edit(text))

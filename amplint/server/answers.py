@@ -11,7 +11,7 @@ from amplint.server import actions, findings
 from amplint.server.checks import Checked
 from amplint.server.client_places import ClientPlaces
 from amplint.server.documents import OpenDocuments
-from amplint.server.live_checks import PAUSE, LiveChecks
+from amplint.server.live_checks import LiveChecks
 from amplint.server.worker import Answer, Worker
 
 
@@ -47,16 +47,15 @@ class Answers:
     async def diagnostics(self, params: types.DocumentDiagnosticParams) -> types.RelatedFullDocumentDiagnosticReport:
         """The findings in a text; those in notebooks are published, for editors do not ask for them."""
         uri = params.text_document.uri
-        await asyncio.sleep(PAUSE)  # with the next key, the editor takes its question back
         own = self._documents().owner(uri) == uri
-        checked = await self._live.current(uri) if own else None
+        checked = await self._live.settled(uri) if own else None
         shown = findings.by_address(checked, self.places(checked)).get(uri, []) if checked is not None else []
         return types.RelatedFullDocumentDiagnosticReport(shown)
 
     async def hover(self, params: types.HoverParams) -> types.Hover | None:
         """The pages of the rules that found something at a place."""
         uri, where = params.text_document.uri, types.Range(params.position, params.position)
-        checked = await self._live.current(self._documents().owner(uri))
+        checked = await self._live.settled(self._documents().owner(uri))
         found = [] if checked is None else findings.at(checked, self.places(checked), uri, where)
         if not found:
             return None
@@ -65,7 +64,7 @@ class Answers:
 
     async def actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
         """What can be done about the findings at a place."""
-        checked = await self._live.current(self._documents().owner(params.text_document.uri))
+        checked = await self._live.settled(self._documents().owner(params.text_document.uri))
         if checked is None:
             return []
         places = self.places(checked)

@@ -22,7 +22,7 @@ from amplint.engine.registry import RegistryError
 from amplint.engine.runner import RunOptions, check_text
 from amplint.server.documents import OpenDocument
 from amplint.source import Source, SourceError
-from amplint.system import reading
+from amplint.system import limits, reading
 
 ResolverMaker = Callable[[], SettingsResolver]
 
@@ -85,13 +85,23 @@ class ProjectChecks:
         self._resolvers.clear()
         self._families.clear()
 
-    def check(self, snapshot: OpenDocument, roots: Sequence[Path], held: Sequence[OpenDocument]) -> Checked:
+    def check(
+        self,
+        snapshot: OpenDocument,
+        roots: Sequence[Path],
+        held: Sequence[OpenDocument],
+        is_wanted: Callable[[], bool] = lambda: True,
+    ) -> Checked | None:
         """The report on a document; never raises for what stands in it, nor for a bug of amplint.
 
         Args:
             snapshot: the document.
             roots: the folders of the workspace, the innermost first.
             held: the texts that are open, which count in the place of the files.
+            is_wanted: whether somebody still waits for the report.
+
+        Returns:
+            The report; None where nobody waited for it to the end.
         """
         path = snapshot.path
         reading.hold({os.fspath(each.path): each.data for each in held})
@@ -101,7 +111,10 @@ class ProjectChecks:
             item = FoundFile(path, os.fspath(path), resolver.for_file(path))
             if _is_left_out(item, root):
                 return Checked(snapshot, FileReport(item.display))
-            return self._check(snapshot, item, resolver)
+            with limits.while_wanted(is_wanted):
+                return self._check(snapshot, item, resolver)
+        except limits.Withdrawn:
+            return None
         except (ConfigError, RegistryError) as error:
             return Checked(snapshot, FileReport(os.fspath(path)), fault=str(error))
         except Exception as error:  # a bug of amplint: it costs this answer, not the server

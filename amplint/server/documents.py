@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
+import tempfile
 import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +18,8 @@ from lsprotocol import types
 from pygls.uris import to_fs_path
 from pygls.workspace import TextDocument, Workspace
 
+_UNSAVED = "untitled:"
+"""How the address of a document begins that has no file yet."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
@@ -80,24 +84,37 @@ class OpenDocuments(Workspace):
         notebook = self.get_notebook_document(cell_uri=uri)
         return uri if notebook is None else notebook.uri
 
-    def snapshot(self, uri: str) -> OpenDocument | None:
-        """A text or a notebook as it is now; None for what is not open, or lies in no file."""
+    def path_of(self, uri: str) -> Path | None:
+        """Where a document lies; of one that was never saved, where it could: in the first folder. None for what lies in no file:
+        the other half of a comparison, say."""
         path = to_fs_path(uri)
-        if not path:
+        if path:
+            return Path(path)
+        if not uri.startswith(_UNSAVED):
+            return None
+        name = unquote(uri.removeprefix(_UNSAVED).partition("?")[0]) or "untitled"
+        folder = next(iter(self.folders.values()), None)
+        root = (to_fs_path(folder.uri) if folder else None) or os.path.join(tempfile.gettempdir(), "untitled")
+        return Path(root, name if Path(name).suffix else f"{name}.py")
+
+    def snapshot(self, uri: str) -> OpenDocument | None:
+        """A text or a notebook as it is now; None for what is not open, or lies nowhere."""
+        path = self.path_of(uri)
+        if path is None:
             return None
         notebook = self.get_notebook_document(notebook_uri=uri)
         if notebook is not None:
             data = json.dumps(self._written(notebook)).encode()
             cells = tuple(OpenPart(cell.document, self._version(cell.document)) for cell in notebook.cells)
-            return OpenDocument(uri, Path(path), data, cells, is_notebook=True)
+            return OpenDocument(uri, path, data, cells, is_notebook=True)
         if unquote(uri) not in self.text_documents:
             return None
         text = self.get_text_document(uri)
-        return OpenDocument(uri, Path(path), encoded(text.source), (OpenPart(uri, text.version),))
+        return OpenDocument(uri, path, encoded(text.source), (OpenPart(uri, text.version),))
 
     def texts(self) -> Iterator[OpenDocument]:
-        """All texts as they are now."""
-        found = (self.snapshot(uri) for uri in self.uris())
+        """All texts that lie in files, as they are now."""
+        found = (self.snapshot(uri) for uri in self.uris() if not uri.startswith(_UNSAVED))
         yield from (each for each in found if each is not None and not each.is_notebook)
 
     def _version(self, uri: str) -> int | None:

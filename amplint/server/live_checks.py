@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
+from typing import Any
 
 from amplint.server.checks import Checked, ProjectChecks
-from amplint.server.documents import OpenDocuments
-from amplint.server.worker import Worker
+from amplint.server.documents import OpenDocument, OpenDocuments
+from amplint.server.worker import Answer, Worker
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -47,27 +49,58 @@ class LiveChecks:
         self._known: dict[str, Checked] = {}
         self._took: dict[str, float] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._one = asyncio.Lock()
+        self._under_way = ""
+        self._is_wanted = True  # what is under way
 
     async def current(self, uri: str) -> Checked | None:
         """The report on a document as it is now; None when it is not open."""
+        while self._documents().snapshot(uri) is not None:
+            # A question that is taken back leaves its answer to the next one.
+            checked = await asyncio.shield(self._kept(self._in_turn(uri)))
+            if checked is not None:
+                return checked
+            await asyncio.sleep(PAUSE)  # it has changed meanwhile, and may again
+        return None
+
+    async def settled(self, uri: str) -> Checked | None:
+        """The same; a text that is new is given a pause first, in which an editor that asks with each key takes that back."""
+        snapshot = self._documents().snapshot(uri)
+        if snapshot is not None and self._known_of(snapshot) is None:
+            await asyncio.sleep(PAUSE)
+        return await self.current(uri)
+
+    def _known_of(self, snapshot: OpenDocument) -> Checked | None:
+        known = self._known.get(snapshot.uri)
+        return known if known is not None and known.snapshot == snapshot else None
+
+    async def _in_turn(self, uri: str) -> Checked | None:
+        """The report on a document; None where that changed before there was one, or was closed."""
         async with self._one:
-            documents = self._documents()
-            snapshot = documents.snapshot(uri)
-            if snapshot is None:
-                return None
-            known = self._known.get(uri)
-            if known is not None and known.snapshot == snapshot:
-                return known
-            roots, held, outdated = documents.roots, list(documents.texts()), self._outdated
-            began = time.monotonic()
-            checked = await asyncio.wrap_future(self._worker.submit(lambda: self._checks.check(snapshot, roots, held)))
-            self._took[uri] = time.monotonic() - began
-            if outdated == self._outdated:
-                self._known[uri] = checked
-            self._tell(checked)
-            return checked
+            snapshot = self._documents().snapshot(uri)
+            return None if snapshot is None else self._known_of(snapshot) or await self._checked(snapshot)
+
+    async def _checked(self, snapshot: OpenDocument) -> Checked | None:
+        documents, uri = self._documents(), snapshot.uri
+        roots, held, outdated = documents.roots, list(documents.texts()), self._outdated
+        began = time.monotonic()
+        self._under_way, self._is_wanted = uri, True
+        check = partial(self._checks.check, snapshot, roots, held, lambda: self._is_wanted)
+        checked = await asyncio.wrap_future(self._worker.submit(check))
+        self._under_way = ""
+        if checked is None:
+            return None
+        self._took[uri] = time.monotonic() - began
+        if outdated == self._outdated:
+            self._known[uri] = checked
+        self._tell(checked)
+        return checked
+
+    def changed(self, uri: str) -> None:
+        """Somebody types in a document: a check of what it was serves nobody any more."""
+        if uri == self._under_way:
+            self._is_wanted = False
 
     def soon(self, uri: str) -> None:
         """Check a document after a pause, and publish the answer, unless it changes meanwhile."""
@@ -84,11 +117,15 @@ class LiveChecks:
 
     def _start(self, uri: str) -> None:
         self._timers.pop(uri, None)
-        task = asyncio.ensure_future(self._run(uri))
+        self._kept(self._run(uri))
+
+    def _kept(self, work: Coroutine[Any, Any, Answer]) -> asyncio.Task[Answer]:
+        task = asyncio.ensure_future(work)
         self._tasks.add(task)  # the loop itself keeps no task alive
         task.add_done_callback(self._ended)
+        return task
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             _LOGGER.error("a check failed", exc_info=task.exception())

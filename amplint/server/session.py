@@ -19,9 +19,10 @@ from amplint.server.checks import Checked, ProjectChecks, ResolverMaker
 from amplint.server.documents import OpenDocuments
 from amplint.server.live_checks import LiveChecks
 from amplint.server.worker import Worker
+from amplint.system.revisions import SETTINGS_FILES
 
 _PYTHON = "*.py"
-_SETTINGS = ("amplint.toml", "pyproject.toml", "setup.cfg", "requirements.txt", ".gitignore", "amplint-baseline.json")
+_SETTINGS = (*SETTINGS_FILES, "amplint-baseline.json")
 _CELLS = types.NotebookDocumentSyncOptions(
     [types.NotebookDocumentFilterWithCells([types.NotebookCellLanguage("python")], notebook="jupyter-notebook")]
 )
@@ -148,6 +149,7 @@ class Session:
         self._check_soon(params.text_document.uri)
 
     def _check_soon(self, uri: str) -> None:
+        self._live.changed(uri)
         if not self._pulls:
             self._live.soon(uri)
         self._outdate(to_fs_path(uri) or "")
@@ -166,6 +168,7 @@ class Session:
     def _notebook_changed(
         self, params: types.DidOpenNotebookDocumentParams | types.DidChangeNotebookDocumentParams
     ) -> None:
+        self._live.changed(params.notebook_document.uri)
         self._live.soon(params.notebook_document.uri)
 
     def _notebook_closed(self, params: types.DidCloseNotebookDocumentParams) -> None:

@@ -1,4 +1,4 @@
-"""The other files of the project that a file imports from: found on disk, and parsed as far as they matter.
+"""The other files of the project that a file imports from, and where they are found.
 
 A name is looked for as Python would from the file itself: below the folder that holds its top package, and below the folders
 above that, up to the root of the project, and their `src`; from a script, also next to it. What lies outside the root, also
@@ -13,73 +13,24 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import blake2b
 from pathlib import Path
-
-import libcst as cst
 
 from amplint.diagnostics import Footing
 from amplint.python_ast import gate
-from amplint.python_ast.imports import import_rows, names_imported_by
-from amplint.python_ast.slicing import relevant_rows
-from amplint.python_ast.walk import has_long_name, is_too_deep
-from amplint.source import FileLocation, Source, SourceError
-from amplint.syntax.bindings import Bindings, collect
-from amplint.syntax.tree import Tree
-from amplint.system import limits
-from amplint.system.reading import is_below, read_file, stamp
+from amplint.python_ast.imports import names_imported_by
+from amplint.source import FileLocation
+from amplint.syntax.module_reading import Module, read_module
+from amplint.system.reading import is_below, stamp
 
-_LARGEST = 400_000
-"""Bytes; a larger module is data, or generated."""
-_TELLING = (
-    b"backward",
-    b".step(",
-    b".scale(",
-    b"unscale_",
-    b"clip_grad",
-    b"GradScaler",
-    b"utocast",
-    b"zero_grad",
-    b".grad",
-    b"torch.save",
-    b"LRScheduler",
-    b"lr_scheduler",
-    b"param_groups",
-    b".half()",
-    b"mixed_precision",
-)
-"""A module without any of these does nothing that AMP would notice; a package may still hand on what others do."""
-_HELPER = r"(?<![a-z])(?:amp|ctx)(?![a-z])|(?<!null)context(?!lib|var)"
-_DEFINES_HELPER = re.compile(
-    rb"^[ \t]*def (?:\w*_)?(?:amp|ctx|context)(?:_\w*)?\((?=[^\0]*\breturn \w+\()", re.MULTILINE
-)
-"""A module that defines what is called like a context may return one that others make."""
 _MOST_NAMES = 200
 """So many imported names are looked behind for what they lead to."""
 _WRAPPERS = Path(__file__).parent.parent / "wrappers"
 """One file for each module, called after it."""
-_WORDS = (
-    r"^backward$", r"^step$", r"^scale$", r"^zero_grad$", r"^clip_grad", r"^grad$", r"LR|Lr[A-Z]|Sched", r"^param_groups$",
-    r"^half$", r"^mixed_precision$", r"\.state_dict\(\)", r"save\w*\([^()]*\bopt", r"add_argument\([^()]*precision",
-)  # fmt: skip
-"""Besides the words of AMP itself: what a statement of a module is parsed for; the last three, as running text."""
-
-
 _MAIN = re.compile(r"""^if[ (]+(__name__\s*==\s*["']__main__["']|["']__main__["']\s*==\s*__name__)""", re.MULTILINE)
 """How a script begins that other files may import as well."""
 _NEVER_NEXT_TO_A_SCRIPT = sys.stdlib_module_names | {"torch"}
 """A package may have modules of these names, but a script in it will hardly mean them."""
-
-
-@dataclass(frozen=True)
-class Module:
-    """One file that others import from, under its dotted name (`pkg.__init__` for a package)."""
-
-    name: str
-    tree: Tree
-    bindings: Bindings
 
 
 class Modules:
@@ -227,7 +178,7 @@ class Modules:
             if not (is_wrapper or self._is_inside(path)):
                 raise PermissionError(path)
             status = stamp(path)
-            digest, module = _read(str(path), name, is_wrapper, status.st_size, status.st_mtime_ns)
+            digest, module = read_module(str(path), name, is_wrapper, status.st_size, status.st_mtime_ns)
         except OSError:
             digest, module = "", None
         self._read[str(path)] = digest
@@ -258,30 +209,3 @@ def _import_root(path: Path) -> Path:
 
 def _dotted(path: Path, base: Path) -> str:
     return ".".join(path.relative_to(base).with_suffix("").parts)
-
-
-@lru_cache(maxsize=96)
-def _read(path: str, name: str, is_wrapper: bool, size: int, changed: int) -> tuple[str, Module | None]:
-    """The digest of a file's content, and the file as a module; None when it is of no interest, or cannot be read.
-
-    A wrapper is of interest as a whole.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
-    data = read_file(path)
-    digest = blake2b(data, digest_size=16).hexdigest()
-    package = path.endswith("__init__.py")
-    telling = any(word in data for word in _TELLING)
-    if size > _LARGEST or not (is_wrapper or package or telling or _DEFINES_HELPER.search(data)):
-        return digest, None
-    try:
-        source = Source.from_bytes(path, data)
-        parsed = gate.parse(source.text)
-        if is_too_deep(parsed, source.text) or has_long_name(parsed, source.text):
-            return digest, None
-        rows = None if is_wrapper else relevant_rows(source, parsed, _WORDS if telling else (_HELPER,))
-        tree = Tree(source, import_rows(parsed) if rows == [] else rows, parsed)
-        return digest, Module(name, tree, collect(tree, name))
-    except (SourceError, SyntaxError, gate.TooDeep, limits.TextTooLong, cst.ParserSyntaxError, RecursionError):
-        return digest, None

@@ -8,8 +8,9 @@ import libcst as cst
 
 from amplint.model.torch import names as torch_names
 from amplint.syntax.bindings import LOCAL, Binding, absolute, dotted
+from amplint.syntax.module_reading import Module
 from amplint.syntax.names import UNKNOWN, Names
-from amplint.syntax.project_files import Module, Modules
+from amplint.syntax.project_files import Modules
 from amplint.syntax.tree import Tree
 
 _MAX_HOPS = 8

@@ -12,7 +12,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 SECONDS = 30.0
@@ -34,6 +34,10 @@ _WORD = re.compile(r"\w+|[^\w ]")
 
 class TooCostly(BaseException):
     """The file costs more than a file may; the message says what of. No `Exception`: whatever a rule catches, it is not this."""
+
+
+class Withdrawn(BaseException):
+    """Nobody waits for the answer any more. No `Exception`, for the same reason."""
 
 
 class TextTooLong(Exception):
@@ -85,6 +89,36 @@ def look() -> None:
         _watch.look()
 
 
+def breathe() -> None:
+    """The same, at a place where nothing is half done, so that what nobody wants any more can end there.
+
+    Raises:
+        TooCostly: it is more.
+        Withdrawn: nobody wants the answer.
+    """
+    look()
+    if not _is_wanted():
+        raise Withdrawn
+
+
+@contextmanager
+def while_wanted(is_wanted: Callable[[], bool]) -> Iterator[None]:
+    """Let what runs inside end early, at the next `breathe`, once nobody wants its answer.
+
+    Args:
+        is_wanted: whether somebody still does; asked often.
+
+    Raises:
+        Withdrawn: it has ended early.
+    """
+    global _is_wanted
+    _is_wanted = is_wanted
+    try:
+        yield
+    finally:
+        _is_wanted = _always
+
+
 class _Watch:
     def __init__(self) -> None:
         self._began = time.process_time()
@@ -102,7 +136,12 @@ class _Watch:
             raise TooCostly(f"took more than {MEMORY / 1e9:g} GB of memory")
 
 
+def _always() -> bool:
+    return True
+
+
 _watch: _Watch | None = None
+_is_wanted = _always
 
 
 def _start_ticking() -> bool:

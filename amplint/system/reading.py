@@ -134,6 +134,12 @@ def is_below(path: str | os.PathLike[str], root: str | os.PathLike[str]) -> bool
         return False
 
 
+def shown_path(path: str | os.PathLike[str]) -> str:
+    """A path as a person reads it: as seen from the current folder if it lies below that, else as it is."""
+    inside = os.path.relpath(path)
+    return os.fspath(path) if inside.startswith(os.pardir) else inside
+
+
 def _refuse(status: os.stat_result, limit: int) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise Unreadable(errno.EISDIR, os.strerror(errno.EISDIR))

@@ -13,7 +13,8 @@ from typing import BinaryIO, NamedTuple
 from amplint.system.reading import SOURCE_LIMIT
 
 _WANTED = (".py", ".ipynb")
-_SETTINGS = ("pyproject.toml", "amplint.toml", "setup.cfg", "requirements.txt", ".gitignore")
+SETTINGS_FILES = ("pyproject.toml", "amplint.toml", "setup.cfg", "requirements.txt", ".gitignore")
+"""The names of files that settings are read from, or what stands in for them."""
 _REGULAR = ("100644", "100755")
 _ALONE = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_REPLACE_OBJECTS": "1"}
 """What is not in the repository stays out: nothing is fetched, by whatever program the repository names for that."""
@@ -23,7 +24,7 @@ _ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_C
 
 def bears_on_findings(name: str) -> bool:
     """Whether a file of this name is one that is checked, or that settings are read from; the name may be a path."""
-    return name.endswith(_WANTED) or os.path.basename(name) in _SETTINGS
+    return name.endswith(_WANTED) or os.path.basename(name) in SETTINGS_FILES
 
 
 class RevisionError(Exception):

@@ -8,8 +8,9 @@ from functools import cache
 
 from pyflakes import checker, messages
 
-from amplint.diagnostics import Applicability, Diagnostic
-from amplint.engine.fixer import FixOutcome, apply, fix_source
+from amplint.diagnostics import Diagnostic
+from amplint.engine.fixed_text import apply
+from amplint.engine.fixer import FixOutcome, fix_source
 from amplint.python_ast.gate import parse
 from amplint.source import Source
 from amplint.testing.fixtures import Fixture, comment_tokens, is_fixable, lint_alone, linter_for, read_marks
@@ -67,10 +68,8 @@ def all_fixes_leave_nothing_and_bring_nothing(fixture: Fixture) -> None:
 
 
 def _leave_nothing_and_bring_nothing(fixture: Fixture, unsafe: bool) -> None:
-    trusted = {Applicability.SAFE, Applicability.UNSAFE} if unsafe else {Applicability.SAFE}
-
     def repaired(diagnostic: Diagnostic) -> bool:
-        return diagnostic.fix is not None and diagnostic.fix.applicability in trusted
+        return diagnostic.fix is not None and diagnostic.fix.is_applied(unsafe)
 
     if not any(map(repaired, fixture.report.diagnostics)):
         return

@@ -12,7 +12,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from amplint.diagnostics import Applicability, Diagnostic, FileReport
+from amplint.diagnostics import Diagnostic, FileReport
 from amplint.engine.linter import lint_source
 from amplint.engine.registry import load_rules
 from amplint.rule import Rule
@@ -42,7 +42,7 @@ def trust_in_fix(diagnostic: Diagnostic) -> str:
 
 def is_fixable(diagnostic: Diagnostic) -> bool:
     """Whether `--fix --unsafe-fixes` would repair it."""
-    return diagnostic.fix is not None and diagnostic.fix.applicability is not Applicability.DISPLAY
+    return diagnostic.fix is not None and diagnostic.fix.is_applied()
 
 
 @dataclass(frozen=True)

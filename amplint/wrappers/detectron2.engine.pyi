@@ -17,6 +17,9 @@ class SimpleTrainer:
     def after_backward(self):
         pass
 
+    def state_dict(self):
+        return {"iteration": self.iter, "optimizer": self.optimizer.state_dict()}
+
 class AMPTrainer(SimpleTrainer):
     def __init__(self, model, data_loader, optimizer, *settings, grad_scaler=None):
         super().__init__(model, data_loader, optimizer)
@@ -30,6 +33,9 @@ class AMPTrainer(SimpleTrainer):
         self.after_backward()
         self.grad_scaler.step(self.optimizer)
         self.grad_scaler.update()
+
+    def state_dict(self):
+        return {**super().state_dict(), "grad_scaler": self.grad_scaler.state_dict()}
 
 def HookBase(trainer: AMPTrainer):
     return Hook

@@ -42,8 +42,10 @@ def repair(file: File, found: Found, what: str, applicability: Applicability = S
     if any(_is_between(file, found.related["scaled"], call, target) for call in others):
         return NoFix("on some path `unscale_` has run already, and a second call would raise")
     call = f"{scaler}.unscale_({optimizer})"
+    test = _asked(file, found, step, block)
     if not late:
-        insertion = file.editor.insert_before(target, call)
+        lines = (f"if {test}:", f"{file.editor.unit}{call}") if test else (call,)
+        insertion = file.editor.insert_before(target, *lines)
         return Fix(f"Add `{call}` before {what}", (insertion,), applicability)
     edits = _moved(file, late, target)
     if not edits:
@@ -156,6 +158,12 @@ def _first_reading(file: File, found: Found, user: cst.CSTNode) -> cst.CSTNode |
     return min(readings, key=file.tree.span, default=None)
 
 
+def _asked(file: File, found: Found, step: cst.Call, block: cst.CSTNode) -> str:
+    """What the author asks before the step of a scaler that is switched on either way, whose `unscale_` would raise elsewhere."""
+    tests = [guard.test for guard in hazard_calls.guards(file, step, block) if isinstance(guard, cst.If)]
+    return file.tree.text(tests[0]) if len(tests) == 1 and found.scaler.enabled == "yes" else ""
+
+
 def _runs_with_step(file: File, found: Found, step: cst.Call, block: cst.CSTNode) -> bool:
     """Whether the step runs whenever the use does; or is guarded by the question of AMP, and the scaler exists anyway."""
     guards = hazard_calls.guards(file, step, block)
@@ -163,7 +171,8 @@ def _runs_with_step(file: File, found: Found, step: cst.Call, block: cst.CSTNode
         return True
     assert isinstance(step.func, cst.Attribute)
     always = protocol_edits.always_made(file, found, step.func.value)
-    return always and all(hazard_calls.asks_for_amp(file, guard) for guard in guards)
+    plain = found.scaler.enabled != "yes" or (len(guards) == 1 and isinstance(guards[0], cst.If))
+    return always and plain and all(hazard_calls.asks_for_amp(file, guard) for guard in guards)
 
 
 def _is_between(file: File, scaled: cst.CSTNode, call: cst.Call, target: Statement) -> bool:

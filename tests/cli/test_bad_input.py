@@ -54,6 +54,7 @@ def test_a_syntax_error_is_a_finding_with_its_line(project: Path, head: str) -> 
     row = 2 + head.count("\n")
     assert done.stdout.splitlines()[0].startswith(f"broken.py:{row}:7: AMP900 Syntax error: ")
     assert done.stdout.splitlines()[1] == FLAGGED_LINE
+    assert "`amplint explain BAD006`" in done.stderr
 
 
 def test_a_syntax_error_in_a_walk_matters_where_amp_is_used(project: Path) -> None:
@@ -278,6 +279,13 @@ def test_settings_that_are_of_no_use(project: Path, name: str, text: str, messag
     assert len(problems(done)) == 1
     assert problems(done)[0].startswith(f"sub/{message}")
     check_rest(done, *problems(done))
+
+
+@pytest.mark.parametrize("name", ["amplint.toml", "pyproject.toml"])
+def test_a_folder_where_settings_are_expected(project: Path, name: str) -> None:
+    (project / "sub" / name).mkdir(parents=True)
+    (project / "sub" / "flagged.py").write_text(FLAGGED)
+    check_rest(amplint(".", cwd=project), f"sub/{name}: cannot be read: Is a directory")
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,11 @@ def test_known_findings_are_not_reported_and_new_ones_are() -> None:
     assert first.stderr == "known.json: 2 findings (2 added, 0 dropped)\n"
     again = amplint(*BASELINE)
     assert (again.exit_code, again.stdout) == (0, "")
-    assert "Not shown: 2 known findings of known.json\n" in again.stderr
+    assert again.stderr == "Not shown: 2 known findings of known.json\nNo new findings in 2 files\n"
     write(b=UNSAFE + "x = 1\n" + SAFE)
     more = amplint(*BASELINE)
     assert (more.exit_code, more.stdout) == (1, "b.py:3:1: DEM101 `demo_safe` is called [*]\n")
+    assert "Found 1 new finding in 1 of 2 files" in more.stderr
 
 
 @pytest.mark.parametrize(

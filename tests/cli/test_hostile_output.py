@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from program import AMPLINT, amplint, environment
+from program import AMPLINT, amplint, environment, on_a_terminal
 
 from amplint.report.escape import printable, quoted_path
 
@@ -190,34 +190,11 @@ def test_a_diff_in_a_pipe_is_exact_and_applies(tree: Path) -> None:
 @posix
 @pytest.mark.parametrize("color", ["auto", "always"])
 def test_a_diff_on_a_terminal_is_harmless(tree: Path, color: str) -> None:
-    shown = on_a_terminal(tree, "--no-cache", "--diff", "--color", color)
+    shown = on_a_terminal("--no-cache", "--quiet", "--diff", "--color", color, cwd=tree)
     own = re.sub("\x1b\\[[0-9;]*m", "", shown)
     assert "torch.amp.GradScaler" in own and r"\x1b]0;pwned" in own
     assert OBEYED.search(own) is None, repr(own)
     assert COMMAND.search(own) is None
-
-
-def on_a_terminal(cwd: Path, *arguments: str) -> str:
-    """What a run shows on a terminal."""
-    pty = pytest.importorskip("pty")
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [*AMPLINT, *arguments],
-        cwd=cwd,
-        env={**environment(), "TERM": "xterm"},
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(theirs)
-    data = b""
-    try:
-        while piece := os.read(ours, 65536):
-            data += piece
-    except OSError:  # how Linux says that the other end is closed
-        pass
-    os.close(ours)
-    process.wait()
-    return data.decode("utf-8", "backslashreplace").replace("\r\n", "\n")
 
 
 # -- evidence -----------------------------------------------------------------------------------------------------------

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 from demo_run import SAFE, UNSAFE, amplint, write
-from program import AMPLINT, environment
+from program import on_a_terminal
 
 pytestmark = pytest.mark.usefixtures("demo_rules")
 
@@ -80,29 +78,6 @@ def test_what_cannot_be_together_is_one_line(arguments: tuple[str, ...], message
 
 
 # -- for people --------------------------------------------------------------------------------------------------------
-
-
-def on_a_terminal(*arguments: str, **variables: str) -> str:
-    """What a run says on a terminal, with these variables in its environment."""
-    pty = pytest.importorskip("pty", reason="there are no terminals on this system")
-    ours, theirs = pty.openpty()
-    run = subprocess.Popen(
-        [*AMPLINT, *arguments],
-        env={**environment(), "TERM": "xterm", **variables},
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    data = b""
-    try:
-        while piece := os.read(ours, 65536):
-            data += piece
-    except OSError:  # how Linux says that the other end is closed
-        pass
-    os.close(ours)
-    run.wait()
-    return data.decode().replace("\r\n", "\n")
 
 
 def test_full_on_a_terminal_and_concise_elsewhere() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import shutil
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from checkout import ROOT
+from notebook_harness import cell, notebook
 
 missing = importlib.util.find_spec("pre_commit") is None or shutil.which("git") is None
 pytestmark = pytest.mark.skipif(missing, reason="pre-commit or git is not installed")
@@ -31,19 +31,6 @@ def train(model, loader, optimizer):
         scaler.update()
 """
 FIXED = FLAGGED.replace("        torch.nn", "        scaler.unscale_(optimizer)\n        torch.nn")
-
-
-def notebook(code: str) -> str:
-    """A notebook of one cell."""
-    source = code.splitlines(keepends=True)
-    cell: dict[str, object] = {
-        "cell_type": "code",
-        "execution_count": None,
-        "metadata": {},
-        "outputs": [],
-        "source": source,
-    }
-    return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, indent=1) + "\n"
 
 
 NO_NETWORK = (
@@ -88,7 +75,7 @@ def theirs(tmp_path: Path, ours: tuple[Path, str, Path], monkeypatch: pytest.Mon
     monkeypatch.setenv("PRE_COMMIT_HOME", str(home))
     git(tmp_path, "init", "--quiet")
     (tmp_path / "train.py").write_text(FLAGGED)
-    (tmp_path / "train.ipynb").write_text(notebook(FLAGGED))
+    (tmp_path / "train.ipynb").write_text(notebook(cell(FLAGGED)))
     (tmp_path / "other.py").write_text("x = 1\n")
     (tmp_path / "notes.txt").write_text("GradScaler autocast\n")
     (tmp_path / ".pre-commit-config.yaml").write_text(
@@ -118,7 +105,7 @@ def test_the_hooks(theirs: Path) -> None:
     first = pre_commit(theirs, *fixing)
     assert first.returncode == 1 and "files were modified by this hook" in first.stdout, first.stdout
     assert (theirs / "train.py").read_text() == FIXED
-    assert (theirs / "train.ipynb").read_text() == notebook(FIXED)
+    assert (theirs / "train.ipynb").read_text() == notebook(cell(FIXED))
     assert pre_commit(theirs, *fixing).returncode == 0
     # Now the commit goes through.
     git(theirs, "add", "--all")

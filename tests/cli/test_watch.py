@@ -14,7 +14,7 @@ from threading import Timer
 
 import demo_pack
 import pytest
-from demo_run import CLEAN, SAFE, amplint, write
+from demo_run import CLEAN, SAFE, amplint, process, write
 from program import hear_interrupts
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is a signal")
@@ -100,6 +100,31 @@ def test_settings_count_and_the_last_exit_code_is_that_of_the_process(pack: Path
         told = watcher.heard("amplint.toml")
         assert any(line.startswith("error: amplint.toml:") for line in told), told
         assert watcher.ends()[0] == 2
+
+
+def test_settings_above_the_paths_and_what_they_name_are_watched(pack: Path) -> None:
+    write(sub__a=SAFE)
+    Path("amplint.toml").write_text("")
+    with watching(pack, "sub") as watcher:
+        assert watcher.heard()[0].startswith("Found 1 finding")
+        Path("amplint.toml").write_text("baseline = 'known.json'\n")
+        assert "there is no such baseline" in watcher.heard("amplint.toml")[1]
+        with process(pack, "sub", "--update-baseline") as update:
+            assert update.wait(100) == 0
+        assert watcher.heard("known.json")[2] == "No new findings in 1 file"
+        Path("amplint.toml").unlink()
+        assert watcher.heard("amplint.toml")[1].startswith("Found 1 finding")
+        assert watcher.ends()[0] == 1
+
+
+def test_a_baseline_that_each_check_writes_starts_none(pack: Path) -> None:
+    write(sub__a=SAFE)
+    with watching(pack, "sub", "--baseline", "known.json", "--update-baseline") as watcher:
+        assert watcher.heard()[0] == "known.json: 1 finding (1 added, 0 dropped)"
+        write(sub__b=SAFE)
+        assert watcher.heard()[0] == "Changed: sub/b.py"
+        write(sub__c=SAFE)
+        assert watcher.heard()[0] == "Changed: sub/c.py"
 
 
 def test_a_file_that_is_named_is_watched_and_fixed(pack: Path) -> None:

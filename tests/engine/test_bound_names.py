@@ -14,7 +14,8 @@ from checkout import ROOT
 from test_fixer import both, finding, replacing, text
 
 from amplint.diagnostics import FileReport
-from amplint.engine.fixer import apply, fix_source
+from amplint.engine.fixed_text import apply
+from amplint.engine.fixer import fix_source
 from amplint.python_ast.definite_assignment import Assigned, newly_unbound
 from amplint.python_ast.gate import parse
 from amplint.source import Source

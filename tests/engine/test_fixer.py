@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from amplint.diagnostics import Applicability, Diagnostic, Edit, FileReport, Fix
-from amplint.engine.fixer import FixError, Lint, apply, fix_source, write
+from amplint.engine.file_replacement import FixError, write
+from amplint.engine.fixed_text import apply
+from amplint.engine.fixer import Lint, fix_source
 from amplint.source import Source
 from amplint.system import limits
 

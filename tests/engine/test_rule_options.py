@@ -75,6 +75,41 @@ def test_the_rule_asks_what_was_chosen() -> None:
     assert message.startswith("The hidden size 504 is not a multiple of 64")
 
 
+LOSS = b"""
+import torch
+
+def evidence(outputs, target):
+    return -(target * torch.log(torch.sigmoid(outputs) + 1e-8)).mean()
+
+class Divergence(torch.nn.Module):
+    def forward(self, outputs):
+        return torch.exp(outputs).sum()
+
+def step(engine, model: torch.nn.Module, layer: torch.nn.Linear, divergence, images, target):
+    divergence = Divergence()
+    with torch.autocast("cuda", dtype=torch.float16):
+        outputs = torch.nn.functional.linear(images, layer.weight)
+        engine.minimise(evidence(outputs, target), divergence(outputs))
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "rows"),
+    [
+        ((), []),
+        (("evidence",), [5]),
+        (("divergence",), [9]),
+        (("Divergence",), [9]),
+        (("minimise",), []),
+        (("evi",), []),
+    ],
+)
+def test_losses_of_any_name(names: tuple[str, ...], rows: list[int]) -> None:
+    settings = Settings(Path("/project"), rules=(("AMP301", (("losses", names),)),))
+    report = check_bytes("model.py", LOSS, settings, Path("/project/model.py"))
+    assert [each.range.start.row for each in report.diagnostics if each.code == "AMP301"] == rows
+
+
 def test_options_are_of_their_rules_and_told_by_the_index() -> None:
     options = {rule.code: rule.options for rule in load_rules()}
     assert {info.code: info.options for info in rule_index()} == options

@@ -12,7 +12,8 @@ from typing import Any
 
 from pyflakes import checker, messages
 
-from amplint.engine.fixer import FixOutcome, apply, compiles, fix_source
+from amplint.engine.fixed_text import apply, compiles
+from amplint.engine.fixer import FixOutcome, fix_source
 from amplint.python_ast.gate import parse
 from amplint.report import diff
 from amplint.source import Source

@@ -244,3 +244,27 @@ def test_an_element_is_named_as_the_author_writes_it(tmp_path: Path) -> None:
     """
     found = only(check(project(tmp_path, train=loop), "train.py"))
     assert found.message == 'Gradients are clipped before `state["scaler"]` unscales them'
+
+
+def test_a_local_name_is_that_of_what_it_was_taken_from(tmp_path: Path) -> None:
+    loop = """
+        import torch
+
+        def make():
+            return {"scaler": torch.amp.GradScaler("cuda")}
+
+        def train(state, model, loader, optimizer, criterion):
+            scaler = state["scaler"]
+            for data, target in loader:
+                optimizer.zero_grad()
+                with torch.autocast("cuda", dtype=torch.float16):
+                    loss = criterion(model(data), target)
+                scaler.scale(loss).backward()
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                scaler.step(optimizer)
+                scaler.update()
+
+        train(make(), model, loader, optimizer, criterion)
+    """
+    found = only(check(project(tmp_path, train=loop), "train.py"))
+    assert found.message == "Gradients are clipped before `scaler` unscales them"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
 
-from amplint.engine.fixer import apply
+from amplint.engine.fixed_text import apply
 from amplint.testing import Fixture
 
 from .expressions import EXPRESSIONS

@@ -9,7 +9,7 @@ from functools import cached_property
 from fixture_harness import fixtures_of
 
 from amplint.diagnostics import Diagnostic
-from amplint.engine.fixer import apply
+from amplint.engine.fixed_text import apply
 from amplint.engine.registry import load_rules
 from amplint.runtime.verify import Repair
 from amplint.source import Source

@@ -215,8 +215,11 @@ def test_edits_beyond_a_cell_are_refused() -> None:
     with pytest.raises(CellsCrossed, match="only IPython"):
         read.edited(read.text.replace("pass##", "pass  "))
     assert read.edited(read.text) == read.raw
-    with pytest.raises(NotebookError):
+    with pytest.raises(NotebookError, match="^it has no list of cells$"):
         Notebook.read("{}")
+    for source in ("7", "{}", '["x = 1", 7]', "[[]]"):
+        with pytest.raises(NotebookError, match="^the source of cell 1 is no text$"):
+            Notebook.read(f'{{"cells": [{{"cell_type": "code", "source": {source}}}]}}')
     with pytest.raises(NotebookError, match="not valid JSON"):
         Notebook.read(f'{{"cells": [], "x": {"9" * 5000}}}')
 

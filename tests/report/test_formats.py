@@ -13,6 +13,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from notebook_harness import cell, notebook
 from program import amplint, environment
 
 from amplint.diagnostics import Applicability, Diagnostic, Edit, Fix, Related
@@ -49,15 +50,6 @@ ODD = {
 MACHINE = ("azure", "github", "gitlab", "json", "jsonl", "junit", "pylint", "rdjson", "sarif")
 
 
-def notebook(*sources: str) -> str:
-    """A notebook of these cells."""
-    cells: list[dict[str, object]] = [
-        {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": text.splitlines(True)}
-        for text in sources
-    ]
-    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, indent=1) + "\n"
-
-
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Files whose names and contents are odd in every way that should not matter."""
@@ -68,7 +60,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (folder / name).write_text(CLIPPED, "utf-8")
     for name, data in ODD.items():
         (folder / name).write_bytes(data)
-    (folder / "notebook.ipynb").write_text(notebook("import torch\n", "# größe\n" + DEPRECATED), "utf-8")
+    (folder / "notebook.ipynb").write_text(notebook(cell("import torch\n"), cell("# größe\n" + DEPRECATED)), "utf-8")
     (folder / "wide.py").write_text(WIDE, "utf-8")
     return folder
 

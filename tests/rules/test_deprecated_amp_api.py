@@ -115,7 +115,7 @@ def test_a_note_says_that_it_warns_where_it_does() -> None:
     found = lint_source(Source("train.py", PLACES), RULES, (2, 4)).diagnostics
     notes = {(each.range.start.row, each.note.partition(";")[0]) for each in found}
     constructed, decorates = (
-        "PyTorch warns when it is constructed, not here",
+        "PyTorch warns at each construction, not here",
         "PyTorch warns when it decorates a function, not here",
     )
     assert {row for row, note in notes if note == "every construction warns"} == {11, 13, 16}

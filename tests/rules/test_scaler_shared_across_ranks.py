@@ -9,7 +9,8 @@ import pytest
 
 from amplint.engine.checker import check_source
 from amplint.engine.config import Settings
-from amplint.engine.fixer import apply, never_applied
+from amplint.engine.fixed_text import apply
+from amplint.engine.fixer import never_applied
 from amplint.source import Source
 
 CODE = """\

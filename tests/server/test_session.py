@@ -253,6 +253,39 @@ def cell(folder: Path, number: int) -> str:
     return f"vscode-notebook-cell:{folder.as_posix()}/train.ipynb#c{number}"
 
 
+def test_a_text_that_was_never_saved(project: Path) -> None:
+    helper = "import torch\n\ndef clip(model):\n    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+    (project / "helper.py").write_text(helper)
+    text = CLIP.replace("from torch.nn.utils", "from helper").replace("clip_grad_norm_", "clip")
+    text = text.replace("clip(model.parameters(), max_norm=1.0)", "clip(model)")
+
+    async def scene() -> None:
+        async with editing(project) as editor:
+            uri = editor.open_as("untitled:Untitled-1", text)
+            await editor.codes_are(uri, "AMP101")
+            (fix, *_) = await editor.actions(uri, 12)
+            assert fix.edit is not None and fix.edit.document_changes is not None
+            editor.type(uri, "x = 1\n")
+            await editor.codes_are(uri)
+            # What a comparison shows is no text that anybody edits, and a name that is taken stays that of the file.
+            old = editor.open_as("git:/train.py?%7B%22ref%22%3A%22HEAD%22%7D", CLIP)
+            editor.open_as("untitled:helper.py", "")
+            await editor.codes_are(editor.open(project / "train.py", text), "AMP101")
+            assert editor.codes(old) is None
+
+    play(scene())
+
+
+def test_a_text_that_was_never_saved_where_no_folder_is_open(project: Path) -> None:
+    async def scene() -> None:
+        async with editing(project) as editor:
+            gone = types.WorkspaceFoldersChangeEvent([], [types.WorkspaceFolder(project.as_uri(), project.name)])
+            editor.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(gone))
+            await editor.codes_are(editor.open_as("untitled:Untitled-1", CLIP), "AMP101")
+
+    play(scene())
+
+
 def test_notebooks(project: Path) -> None:
     head, _, tail = CLIP.partition("\n\n\n")
     texts = ["%matplotlib inline\n" + head, tail]
@@ -390,6 +423,25 @@ def saved(path: Path, text: str, editor: Editor) -> None:
     path.write_text(text)
     event = types.FileEvent(path.as_uri(), types.FileChangeType.Changed)
     editor.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
+
+
+def test_a_check_of_what_has_changed_ends_early(project: Path, tmp_path: Path) -> None:
+    site = misbehaving_pack.install(tmp_path / "site")
+
+    async def scene() -> None:
+        async with editing(project, site=site) as editor:
+            uri = editor.open(project / "train.py", "naps_here\nnotes_here\n")
+            await editor.until((project / "napping").exists)
+            asked = asyncio.ensure_future(editor.actions(uri, 1))
+            editor.type(uri, "flags_here\n")
+            await editor.codes_are(uri, "BAD006")
+            assert not (project / "noted").exists()
+            assert [action.title for action in await asked] == ["Ignore BAD006 here"]
+            editor.type(uri, "notes_here\n", 3)
+            await editor.codes_are(uri)
+            assert (project / "noted").exists()
+
+    play(scene())
 
 
 def test_settings_files_are_watched(project: Path) -> None:

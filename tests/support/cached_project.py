@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +59,13 @@ def seal(file: Path, data: bytes, user: Path | None = None) -> None:
 
 
 def held(folder: Path) -> list[dict[str, list[Any]]]:
-    """What the only file of a cache holds: entries, and the files that those rest on."""
+    """What the only file of the caches in a folder holds."""
     (file,) = caches(folder)
+    return held_in(file)
+
+
+def held_in(file: Path) -> list[dict[str, list[Any]]]:
+    """What a file of a cache holds: entries, and the files that those rest on."""
     loaded: list[dict[str, list[Any]]] = json.loads(file.read_bytes()[cache_storage._SEAL :])
     return loaded
 
@@ -73,9 +79,14 @@ def check(project: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@cache
+def _cold(project: Path) -> str:
+    return check(project, "--no-cache")
+
+
 def no_cache(project: Path, why: str, *arguments: str, chosen: bool = False) -> None:
     """The run says the same; why it will not be faster only to those who ask, or who have `chosen` where the cache lies."""
-    cold = check(project, "--no-cache")
+    cold = _cold(project)
     for verbose in ((), ("--verbose",)):
         done = amplint(*verbose, *arguments, ".", cwd=project)
         assert (done.returncode, problems(done), done.stdout) == (1, [], cold)

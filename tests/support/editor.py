@@ -70,8 +70,10 @@ class Editor(LanguageClient):
 
     def open(self, path: Path, text: str | None = None) -> str:
         """Open a file, with another text than it holds perhaps; returns its address."""
-        uri = path.as_uri()
-        text = path.read_text("utf-8") if text is None else text
+        return self.open_as(path.as_uri(), path.read_text("utf-8") if text is None else text)
+
+    def open_as(self, uri: str, text: str) -> str:
+        """Open a text at an address; returns the address."""
         item = types.TextDocumentItem(uri, "python", 1, text)
         self.text_document_did_open(types.DidOpenTextDocumentParams(item))
         return uri

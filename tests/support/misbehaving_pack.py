@@ -46,6 +46,8 @@ _ACTIONS = {
     "spins": "spin()",
     "grows": "grow()",
     "babbles": 'raise ValueError("no end " * 1000)',
+    "naps": 'open("napping", "w").close(); time.sleep(2)',
+    "notes": 'open("noted", "w").close()',
 }
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 
 from amplint.diagnostics import Applicability, Diagnostic, Edit, Fix
-from amplint.engine.fixer import apply
+from amplint.engine.fixed_text import apply
 from amplint.engine.linter import lint_source
 from amplint.engine.registry import load_rules
 from amplint.model.observables import NON_FINITE, Observable

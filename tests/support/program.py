@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 AMPLINT = (sys.executable, "-m", "amplint")
 
 
@@ -35,6 +37,30 @@ def amplint(
         stream.decode("utf-8", "backslashreplace").replace("\r\n", "\n") for stream in (done.stdout, done.stderr)
     )
     return subprocess.CompletedProcess(done.args, done.returncode, out, err)
+
+
+def on_a_terminal(*arguments: str, cwd: Path | None = None, **variables: str) -> str:
+    """What a run says on a terminal, with these variables in its environment."""
+    pty = pytest.importorskip("pty", reason="there are no terminals on this system")
+    ours, theirs = pty.openpty()
+    run = subprocess.Popen(
+        [*AMPLINT, *arguments],
+        cwd=cwd,
+        env={**environment(), "TERM": "xterm", **variables},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    data = b""
+    try:
+        while piece := os.read(ours, 65536):
+            data += piece
+    except OSError:  # how Linux says that the other end is closed
+        pass
+    os.close(ours)
+    run.wait()
+    return data.decode("utf-8", "backslashreplace").replace("\r\n", "\n")
 
 
 def problems(done: subprocess.CompletedProcess[str]) -> list[str]:

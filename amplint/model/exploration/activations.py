@@ -76,8 +76,13 @@ class Activation:
         """Whether nobody ever asks for the value that a block computes."""
         match self.event(block):
             case Assign(target=target, truth=None) | Scale(target=target):
-                return target in self.death(block, block.next[0]).values
+                return self._is_unasked(block.step) or target in self.death(block, block.next[0]).values
         return False
+
+    def _is_unasked(self, step: object) -> bool:
+        """Whether the value of an assignment is none that anybody asks for."""
+        valued = self.frame.function.valued
+        return isinstance(step, (Assign, Scale)) and valued is not None and step.target not in valued
 
     def survivors(self, states: Iterable[PathState], block: Block, following: Block) -> Iterable[PathState]:
         """The states on the way from a block to the next, without what nothing asks for any more.

@@ -11,6 +11,9 @@ from amplint.model.events import Clip, Event
 from amplint.model.records import changed, frozen
 from amplint.model.references import condition_key, is_key, key_of, reference
 
+MAX_DEPTH = 6
+"""Calls inside calls are followed so deep."""
+
 RETURN = "return"
 """The reference that holds what a function returns, while it is left."""
 
@@ -80,7 +83,7 @@ class Frame:
                 return meaning + own.rest if meaning else ""
             if own.root == "self" and "." in bound and reference(bound).includes(name):
                 return meaning + name[len(bound) :]
-        if self.prefix and (own.root in self.function.locals or own.root == RETURN):
+        if self.prefix and (own.root in self.function.locals or own.root == RETURN or own.is_temporary):
             return f"{self.prefix}{name}"
         return self.around.ref(name) if self.around is not None else name
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
 from amplint.model.event_graph import Call, Function
 from amplint.model.events import Assign, Backward, InnerGrad, Report, Scale, SchedulerStep
-from amplint.model.exploration.call_references import Frame, keys_of
+from amplint.model.exploration.call_references import MAX_DEPTH, Frame, keys_of
 from amplint.model.exploration.flow_graph import Ask, FlowGraph, Iterate
 from amplint.model.exploration.flow_graph_builder import flow_graph
+from amplint.model.exploration.slicing import sliced
 from amplint.model.records import frozen
 from amplint.model.references import key_of, reference
 
 Known = TypeVar("Known")
 
-MAX_DEPTH = 6
-"""Calls inside calls are followed so deep."""
 _INNER = "¤"
 """Marks what nobody outside of a callee knows."""
 
@@ -34,10 +33,16 @@ class Effects:
 
 
 class Flows:
-    """The control-flow graphs of functions that may call each other, and the effects of each."""
+    """The control-flow graphs of functions that may call each other, and the effects of each.
 
-    def __init__(self, functions: Mapping[str, Function]) -> None:
+    Args:
+        functions: the functions, by key.
+        roots: the keys of those that are explored; by default all.
+    """
+
+    def __init__(self, functions: Mapping[str, Function], roots: Collection[str] | None = None) -> None:
         self._functions = functions
+        self._roots = functions.keys() if roots is None else roots
         self._graphs: dict[str, FlowGraph] = {}
         self._effects: dict[str, Effects] = {}
         self._of_calls: dict[int, Effects] = {}
@@ -54,6 +59,11 @@ class Flows:
             self._worked_out[key] = work_out()
         known: Known = self._worked_out[key]
         return known
+
+    @cached_property
+    def sliced(self) -> Flows:
+        """The same, as far as hazards depend on what the functions do."""
+        return Flows(sliced(self._functions, self._roots), self._roots)
 
     def function(self, key: str) -> Function | None:
         """The function of this key; None where its graph is not known."""

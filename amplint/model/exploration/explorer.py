@@ -70,6 +70,7 @@ class Explorer(GraphRunner):
             root: the function.
             start: the state in which it is entered; by default one in which nothing is known.
         """
+        root = self._flows.function(root.key) or root
         run = Run(self._root(root), start or PathState(), Summary())
         rhythm = rhythm_of(root, self._flows)
         self._protocol.rests = rhythm.rests
@@ -123,7 +124,7 @@ class Explorer(GraphRunner):
         if run.activation.frame.at < 0:
             self.events.add(event)
         if isinstance(event, (Assign, Scale)) and run.activation.is_forgotten(block):
-            return [assigned(state, event.target) for state in states]
+            return [assigned(state, event.target) for state in states] if event.target else states
         return super()._happen(block, states, run)
 
     def _summary(self, activation: Activation, state: PathState) -> Summary:

@@ -14,8 +14,8 @@ from amplint.model.event_graph import Call, Function
 from amplint.model.events import Assign, Event, Scale
 from amplint.model.exploration.activations import Activation
 from amplint.model.exploration.branch_decisions import Asking, Conditions, forget_tests, next_iteration
-from amplint.model.exploration.call_references import Frame, keys_of
-from amplint.model.exploration.effects import MAX_DEPTH, Flows
+from amplint.model.exploration.call_references import MAX_DEPTH, Frame, keys_of
+from amplint.model.exploration.effects import Flows
 from amplint.model.exploration.flow_graph import Ask, Block, Exit, Gather, Iterate, Join, Pass
 from amplint.model.exploration.joins import States, without_both
 from amplint.model.exploration.liveness import Liveness
@@ -171,13 +171,13 @@ class GraphRunner(ABC):
         if function is None:
             return Returned(dict.fromkeys(states))
         entered = self._entered(block, call, function, run)
-        given = {entered.frame.key(key_of(name)): Truth(truth) for name, truth in call.truths}
+        keys = ((entered.frame.key(key_of(name)), truth) for name, truth in call.truths)
+        given = {key: Truth(truth) for key, truth in keys if key in entered.concern.asked}
         target = frame.ref(call.target) if call.target else ""
         back = Returned()
         for state in states:
-            state = state.knowing(truths=state.facts.truths.put_all(given))
             inside, beside = entered.concern.split(state)
-            found = self._summary(entered, inside)
+            found = self._summary(entered, inside.knowing(truths=inside.facts.truths.put_all(given)))
             shown = entered.frame.at < 0
             run.summary.add(each.called_at(call.site, call.function) if shown else each for each in found.hazards)
             for kind, exits in found.exits.items():

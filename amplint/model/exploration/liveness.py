@@ -109,8 +109,9 @@ def _met_in(block: Block, flows: Flows) -> Names:
 
 def _is_local(name: str, own: Names) -> bool:
     """Whether a name is known in its function alone."""
-    roots = condition_key(name).roots if is_key(name) else {reference(name).root}
-    return not own.isdisjoint(roots)
+    if is_key(name):
+        return not own.isdisjoint(condition_key(name).roots)
+    return reference(name).root in own or reference(name).is_temporary
 
 
 class _Names:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from amplint.model.event_graph import Both, Branch, Call, Condition, Function, Loop, Node, Not, Test, parts_of
 from amplint.model.events import ScalerStep, SchedulerStep
-from amplint.model.exploration.call_references import Frame
-from amplint.model.exploration.effects import MAX_DEPTH, Flows
+from amplint.model.exploration.call_references import MAX_DEPTH, Frame
+from amplint.model.exploration.effects import Flows
 from amplint.model.records import changed, frozen
 
 

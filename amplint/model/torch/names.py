@@ -50,6 +50,7 @@ CUSTOM_BWD = frozenset({"torch.amp.custom_bwd", "torch.cuda.amp.custom_bwd"})
 SCALER_CLASSES = GRAD_SCALER | {
     "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler",
     "torch.distributed.fsdp.ShardedGradScaler",
+    "fairscale.optim.grad_scaler.ShardedGradScaler",
 }
 SCHEDULER_CLASSES = "torch.optim.lr_scheduler."
 """What the names of torch's schedulers of the learning rate begin with."""

@@ -24,7 +24,8 @@ from amplint.runtime.execution.target import Parameter
 from amplint.runtime.numeric.answer import Evaluation, whole
 from amplint.runtime.numeric.compute import floating
 from amplint.runtime.numeric.expression import Operand
-from amplint.runtime.numeric.sweep import FREE, SamplePoint, dtype_of
+from amplint.runtime.numeric.operand_kinds import FREE
+from amplint.runtime.numeric.sweep import SamplePoint, dtype_of
 
 _INSTALLED = (*torch.__path__, os.path.dirname(os.__file__), "<")
 """Where what is no code of the project lies."""

@@ -10,19 +10,8 @@ from itertools import islice, product
 from amplint.model.torch import precision
 from amplint.runtime.execution.target import Parameter
 from amplint.runtime.numeric.expression import Operand
-from amplint.runtime.numeric.sweep import (
-    DIMENSION,
-    FREE,
-    GIVEN,
-    INDEX,
-    MASK,
-    SETTING,
-    SIZE,
-    Layout,
-    SamplePoint,
-    Sweep,
-    layouts,
-)
+from amplint.runtime.numeric.operand_kinds import DIMENSION, FREE, GIVEN, INDEX, MASK, SETTING, SIZE
+from amplint.runtime.numeric.sweep import Layout, SamplePoint, Sweep, layouts
 
 _BY_NAME = (
     (r"mask|valid|keep", (MASK, GIVEN, FREE)),

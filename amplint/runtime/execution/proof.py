@@ -22,7 +22,7 @@ from amplint.runtime.execution.target import RunTarget, target_of
 from amplint.runtime.execution.tree_copies import TooLarge, copied
 from amplint.runtime.numeric.answer import Evaluation
 from amplint.runtime.numeric.facts import DtypeTrace
-from amplint.runtime.numeric.sweep import FREE, GIVEN, SETTING
+from amplint.runtime.numeric.operand_kinds import FREE, GIVEN, SETTING
 from amplint.runtime.training.run_record import NotReplayable
 from amplint.runtime.verdict import EXECUTION, NOT_REPLAYABLE, Outcome
 from amplint.source import Source

@@ -9,6 +9,7 @@ import libcst as cst
 import torch
 
 from amplint.diagnostics import Diagnostic
+from amplint.facts.rebuilt_scalers import RebuiltScalers
 from amplint.facts.scalers import Scalers
 from amplint.model import observables
 from amplint.model.events import ObjectFacts, Region
@@ -54,7 +55,9 @@ class _Making:
 
 
 def _making(file: File, call: cst.Call) -> _Making:
-    return _Making(dict(file.fact(Scalers).made)[call], any(each.call is call for each in file.fact(Scalers).rebuilt))
+    return _Making(
+        dict(file.fact(Scalers).made)[call], any(each.call is call for each in file.fact(RebuiltScalers).found)
+    )
 
 
 def _counterpart(before: File, place: cst.Call, after: File) -> cst.Call | None:

@@ -12,7 +12,7 @@ from functools import lru_cache
 import libcst as cst
 
 from amplint.diagnostics import Diagnostic, Fix
-from amplint.engine.fixer import apply
+from amplint.engine.fixed_text import apply
 from amplint.engine.registry import load_rules
 from amplint.facts.scalers import Scalers
 from amplint.finding import told_once

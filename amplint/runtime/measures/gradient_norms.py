@@ -13,8 +13,8 @@ from amplint.model.literals import number
 from amplint.model.protocol.hazard import Hazard, HazardKind
 from amplint.runtime.measures.errors import differing_figure, error_figures
 from amplint.runtime.measures.measurement import NONE, Figure, Measurement, Player, agree
+from amplint.runtime.training.clip_limits import ASSUMED_LIMIT, by_value
 from amplint.runtime.training.run_record import NotReplayable, RunRecord
-from amplint.runtime.training.trainer import ASSUMED_LIMIT, by_value
 from amplint.runtime.verdict import Axis
 
 _SAME = 0.05

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from amplint.dtypes import OWN_LOSSES
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.statements import Statements
 from amplint.dtypes.values import UNKNOWN, Arguments, Closure, Tensor, Value
@@ -46,7 +47,8 @@ class DtypeTrace(Statements):
     """The dtype flow of a file, with a record of what it saw; a body is looked at once for each frame."""
 
     def __init__(self, file: File) -> None:
-        super().__init__(file.tree, file.names, file.contexts, file.classes, _BUDGET)
+        losses = frozenset(file.option(OWN_LOSSES))
+        super().__init__(file.tree, file.names, file.contexts, file.classes, losses, _BUDGET)
         self.file = file
         self.frames: list[StackFrame] = []
         """The frames in the order in which they were entered."""

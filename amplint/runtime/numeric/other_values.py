@@ -17,19 +17,15 @@ from amplint.dtypes.frames import StackFrame
 from amplint.rule import File
 from amplint.runtime.changes import Change, changes
 from amplint.runtime.criterion import Observation, Question
-from amplint.runtime.devices import CPU
-from amplint.runtime.numeric.answer import Comparison, Inquiry
 from amplint.runtime.numeric.calls import GivenValues
 from amplint.runtime.numeric.choices import Path
-from amplint.runtime.numeric.compute import CompiledExpression
 from amplint.runtime.numeric.expression import Container, Expression, Literal, Outside, Thing, is_same
 from amplint.runtime.numeric.facts import DtypeTrace
-from amplint.runtime.numeric.finding import same_body
+from amplint.runtime.numeric.finding_place import same_body
 from amplint.runtime.numeric.meaning import is_unlike
 from amplint.runtime.numeric.reader import BACKWARD, RETURN, YIELD, BodyResult, Reader, matching
+from amplint.runtime.numeric.same_operands import SameOperands
 from amplint.runtime.numeric.sources import BodyScope
-from amplint.runtime.numeric.sweep import FREE, GIVEN, ORDINARY, bounds, kinds
-from amplint.runtime.numeric.verdict import aligned, fitting
 from amplint.runtime.training.run_record import NotReplayable
 
 _SCALE = 4.0
@@ -104,20 +100,11 @@ def _differ(mine: Expression, theirs: Expression, with_gradients: bool, seed: in
         return False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # shapes are guessed
-        return _are_unlike(mine, theirs, with_gradients, seed)
-
-
-def _are_unlike(mine: Expression, theirs: Expression, with_gradients: bool, seed: int) -> bool:
-    try:
-        before, after = aligned(CompiledExpression(mine), CompiledExpression(theirs))
-        steps = before.program.steps
-        known = kinds(steps, before.operands, {id(each) for each in steps})
-        sweep = next(fitting(before, known, bounds(steps, before.operands), seed))
-    except NotReplayable:
-        return False
-    is_free = [known[each] in (FREE, GIVEN, ORDINARY) and not each.detached for each in before.operands]
-    wanted = [with_gradients and each for each in is_free]
-    return is_unlike(Comparison(before, after, Inquiry(before.operands, wanted), CPU), sweep.ordinary())
+        try:
+            both = SameOperands.of(mine, theirs, seed)
+        except NotReplayable:
+            return False
+        return is_unlike(both.compared(with_gradients), both.sweep.ordinary())
 
 
 def _shown_in(scope: cst.CSTNode, file: File) -> set[str]:

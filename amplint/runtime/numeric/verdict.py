@@ -14,15 +14,18 @@ from amplint.rule import File
 from amplint.runtime.criterion import Observation, Question, judge
 from amplint.runtime.devices import CPU
 from amplint.runtime.measures.measurement import NONE
-from amplint.runtime.numeric.answer import Comparison, Inquiry, TextSide, answer
+from amplint.runtime.numeric.answer import Comparison, Inquiry
 from amplint.runtime.numeric.compute import CompiledExpression
-from amplint.runtime.numeric.expression import Apply, Expression, Literal, Operand
+from amplint.runtime.numeric.expression import Apply, Expression, Literal
 from amplint.runtime.numeric.facts import DtypeTrace
-from amplint.runtime.numeric.finding import Differing, Pair, above, aside, pairs
+from amplint.runtime.numeric.finding import Differing, Pair, pairs
+from amplint.runtime.numeric.finding_place import above, aside
 from amplint.runtime.numeric.meaning import EVERYDAY, is_alike, kept_in_float32, kept_in_half, meant
+from amplint.runtime.numeric.operand_kinds import FREE, ORDINARY, bounds, kinds
 from amplint.runtime.numeric.reader import BACKWARD, RETURN
-from amplint.runtime.numeric.sweep import CLASSES, FREE, INDEX, ORDINARY, Layout, Sweep, bounds, kinds, layouts
-from amplint.runtime.numeric.tally import EXACTLY, HALF_MAX, NARROW, Tally, tally
+from amplint.runtime.numeric.same_operands import SameOperands, aligned, fitting
+from amplint.runtime.numeric.sweep import Layout
+from amplint.runtime.numeric.tally import NARROW, Tally, tally
 from amplint.runtime.training.run_record import NotReplayable
 from amplint.runtime.verdict import (
     CONFIRMED,
@@ -179,22 +182,18 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool, 
 
 def _means_the_same(differing: Differing, seed: int) -> bool:
     """Whether something else that a body comes to is what it was; flags and indices count as numbers."""
-    sides = (
+    before, after = (
         each
         if not isinstance(each, Apply)
         else replace(each, op="cast.to", arguments=(each, Literal(_WIDE)), keywords=())
         for each in (differing.before, differing.after)
     )
     try:
-        before, after = aligned(*map(CompiledExpression, sides))
-        known = kinds(before.program.steps, before.operands, {id(each) for each in before.program.steps})
-        limits = bounds(before.program.steps, before.operands)
-        sweep = next(fitting(before, known, limits, seed))
+        both = SameOperands.of(before, after, seed)
     except NotReplayable:
         return False
-    compared = Comparison(before, after, Inquiry(before.operands, [False] * len(before.operands)), CPU)
-    points = [sweep.ordinary(), *(each for each in sweep.points() if each.even and abs(each.at) <= EVERYDAY[1])]
-    return all(is_alike(compared, each) for each in points)
+    points = [each for each in both.sweep.points() if each.even and abs(each.at) <= EVERYDAY[1]]
+    return all(is_alike(both.compared(), each) for each in (both.sweep.ordinary(), *points))
 
 
 def _by_digits(found: Tally, everything: Sequence[Observation], outcome: Outcome, beyond: Sequence[str]) -> Outcome:
@@ -234,62 +233,6 @@ def _trials(pair: Pair) -> Iterator[_Trial]:
 def _devices(program: CompiledExpression) -> set[str]:
     """The device types of the code's regions."""
     return {step.region.device for step in program.steps if isinstance(step, Apply) and step.region is not None}
-
-
-def aligned(before: CompiledExpression, after: CompiledExpression) -> tuple[TextSide, TextSide]:
-    """The operands of both texts in one order: they go by how they are written.
-
-    Args:
-        before: the expression as it stands.
-        after: the expression with the fix.
-
-    Raises:
-        NotReplayable: the latter takes a value from outside that the former does not.
-    """
-    mine, theirs = list(before.operands), list(after.operands)
-    ordered: list[Operand] = []
-    waiting = list(theirs)
-    for operand in mine:
-        same = next((each for each in waiting if each.text == operand.text), None)
-        if same is not None:
-            waiting.remove(same)
-        ordered.append(same or operand)
-    if waiting:
-        raise NotReplayable(f"with the fix, the expression takes another value from outside: {waiting[0].text}")
-    return TextSide(before, mine), TextSide(after, ordered)
-
-
-def fitting(
-    side: TextSide, known: Mapping[Operand, str], limits: Mapping[Operand, tuple[float, float]], seed: int
-) -> Iterator[Sweep]:
-    """Sweeps over shapes of the operands on which the expression can be computed, the likeliest first; of each number of
-    dimensions one.
-
-    Args:
-        side: the expression, with its operands.
-        known: what each operand is.
-        limits: between what its elements lie.
-        seed: of the elements.
-
-    Raises:
-        NotReplayable: there are none.
-    """
-    problem, found = "", set[int]()
-    inquiry = Inquiry(side.operands, [False] * len(side.operands))
-    for layout in layouts():
-        if len(layout.free) in found:
-            continue
-        tried = [Sweep(known, limits, replace(layout, classes=each), seed) for each in CLASSES]
-        exact = [answer(side, tried[0].ordinary(), inquiry, EXACTLY)]
-        if not exact[0].error:
-            found.add(len(layout.free))
-            if INDEX in known.values():
-                exact += [answer(side, each.ordinary(), inquiry, EXACTLY) for each in tried[1:]]
-            moderate = (sweep for sweep, each in zip(tried, exact) if float(each.value.abs().max()) <= HALF_MAX)
-            yield next(moderate, tried[0])
-        problem = problem or exact[0].error
-    if not found:
-        raise NotReplayable(f"no small shapes fit the expression ({problem})")
 
 
 def _shown(found: Tally, layout: Layout, given: Mapping[str, float | str], is_partial: bool) -> Outcome:

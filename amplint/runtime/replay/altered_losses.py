@@ -9,9 +9,10 @@ from typing import Any
 
 from amplint.model.events import Assign, Backward, Event, Scale
 from amplint.model.literals import number
-from amplint.runtime.changes import Change, has_part
-from amplint.runtime.replay.followed_changes import Side
-from amplint.runtime.training.trainer import Alteration
+from amplint.runtime.changes import Change
+from amplint.runtime.replay.walked_side import Side
+from amplint.runtime.statement_parts import has_part
+from amplint.runtime.training.training_setup import Alteration
 
 _OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow,

@@ -11,113 +11,22 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
-from amplint.model.events import (
-    Assign,
-    AutocastEnter,
-    AutocastExit,
-    Backward,
-    Escape,
-    Event,
-    Forward,
-    GradAccess,
-    Report,
-    Scale,
-)
+from amplint.model.events import Backward, Escape, Scale
 from amplint.model.protocol.hazard import HazardKind
-from amplint.model.references import reference
 from amplint.rule import File
-from amplint.runtime.changes import Change, changes, changes_in, conjuncts, function_at, has_part
-from amplint.runtime.replay.path_walk import Walk
+from amplint.runtime.changes import Change, changes, changes_in
+from amplint.runtime.replay.walked_side import ASKING, Side
+from amplint.runtime.statement_parts import conjuncts, has_part
 from amplint.runtime.training.path_facts import feeding
 from amplint.runtime.training.run_record import NotReplayable
 
-_ASKING = frozenset({"get_scale", "is_enabled"})
-"""Methods of a scaler that only tell."""
 _ABOUT_REGIONS = frozenset(
     {HazardKind.BACKWARD_IN_AUTOCAST, HazardKind.REGION_SPANS_STEPS, HazardKind.FP16_WITHOUT_SCALER}
 )
 """Defects that are about what a region is, or what runs in it."""
 _COMPUTING = (ast.BinOp, ast.UnaryOp)
 _INERT = (ast.Import, ast.ImportFrom, ast.Pass, ast.Continue, ast.Break)
-_SILENT = (Assign, AutocastEnter, AutocastExit, Escape, Forward)
-"""Events that are not all that their place does: what computes a value, or is run in a region, does more."""
-
-
-@dataclass(frozen=True)
-class Side:
-    """One of the texts, and the path in it; `aside` are its neighbours through branches that are changed and not on it."""
-
-    walk: Walk
-    file: File
-    aside: tuple[Walk, ...] = ()
-
-    @property
-    def events(self) -> list[Event]:
-        """What happens on the path, and on its neighbours."""
-        return [event for walk in (self.walk, *self.aside) for event in walk.events]
-
-    @cached_property
-    def called(self) -> frozenset[tuple[int, str]]:
-        """The calls that are events on the path: row, and text without layout."""
-        program = self.file.analysis.program
-        nodes = {
-            id(node): node
-            for event in self.events
-            if event.site >= 0 and not isinstance(event, (*_SILENT, Report))
-            for node in [program.places[event.site]]
-        }
-        spans = [(program.tree.range(each).start.row, program.tree.text(each)) for each in nodes.values()]
-        return frozenset((row, _plain(text)) for row, text in spans)
-
-    @cached_property
-    def shown(self) -> frozenset[int]:
-        """The rows in which a loss is shown."""
-        program = self.file.analysis.program
-        sites = {event.site for event in self.walk.events if isinstance(event, Report)}
-        return frozenset(program.tree.range(program.places[site]).start.row for site in sites)
-
-    def events_in(self, statement: ast.stmt) -> list[Event]:
-        """The events on the path whose place begins in the rows of a statement."""
-        rows = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
-        return [event for event in self.events if event.site >= 0 and self._row(event) in rows]
-
-    def acts_in(self, statement: ast.stmt, kind: HazardKind) -> bool:
-        """Whether more happens on the path in the rows of a statement than that something is computed or shown; gradients count
-        as something to show, unless a defect is about that."""
-        shows = (Forward, Report) if kind is HazardKind.GRAD_READ_BEFORE_UNSCALE else (Forward, Report, GradAccess)
-        events = self.events_in(statement)
-        acts = any(not isinstance(event, shows) or getattr(event, "writes", False) for event in events)
-        return acts or _changes_gradients(statement)
-
-    def goes_round(self, loop: ast.For) -> bool:
-        """Whether the path goes round a loop over objects that it knows."""
-        inside = range(loop.body[0].lineno, (loop.end_lineno or loop.lineno) + 1)
-        names = isinstance(loop.iter, (ast.Name, ast.Attribute)) and isinstance(loop.target, ast.Name)
-        return names and any(row in inside for row, _ in self.called)
-
-    def _row(self, event: Event) -> int:
-        program = self.file.analysis.program
-        return program.tree.range(program.places[event.site]).start.row
-
-    @cached_property
-    def functions(self) -> frozenset[str]:
-        """The functions that the path leads through."""
-        program, text = self.file.analysis.program, self.file.source.text
-        rows = {program.tree.range(program.places[each.site]).start.row for each in self.walk.events if each.site >= 0}
-        return frozenset(function_at(text, row) for row in rows)
-
-    @cached_property
-    def scalers(self) -> frozenset[str]:
-        """What the code calls the scalers on the path."""
-        found = (getattr(event, "scaler", "") for event in self.events)
-        return frozenset(reference(each).written for each in found if each)
-
-    def is_event(self, call: ast.Call) -> bool:
-        """Whether a call is an event on the path, or only asks a scaler."""
-        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        return name in _ASKING or (call.lineno, ast.unparse(call)) in self.called
 
 
 def changes_of(before: Side, after: Side, kind: HazardKind, is_patch: bool) -> list[Change]:
@@ -273,13 +182,6 @@ class _Following:
         return _asks(node) or any(isinstance(each, ast.Name) and each.id in self.scales for each in ast.walk(node))
 
 
-def _changes_gradients(statement: ast.stmt) -> bool:
-    """Whether gradients are handed to a function that changes its operands."""
-    calls = [each for each in ast.walk(statement) if isinstance(each, ast.Call)]
-    changing = [each for each in calls if ast.unparse(each.func).endswith("_")]
-    return any(isinstance(each, ast.Attribute) and each.attr == "grad" for call in changing for each in call.args)
-
-
 def _is_there(test: ast.expr) -> str:
     """The object of which a condition asks whether there is one, as it is written; empty for other conditions."""
     if isinstance(test, ast.Compare) and ast.unparse(test).endswith(" is not None"):
@@ -307,7 +209,7 @@ def _has_parameters(node: ast.AST | None, statement: ast.stmt | None) -> bool:
 
 
 def _asks(node: ast.AST) -> bool:
-    return any(isinstance(each, ast.Attribute) and each.attr in _ASKING for each in ast.walk(node))
+    return any(isinstance(each, ast.Attribute) and each.attr in ASKING for each in ast.walk(node))
 
 
 def _is_unread_argument(node: ast.AST, statement: ast.stmt) -> bool:
@@ -343,10 +245,3 @@ def _around(node: ast.AST, statement: ast.stmt) -> Iterator[ast.Call]:
     for child in ast.walk(statement):
         if isinstance(child, ast.Call) and any(each is node for each in ast.walk(child)):
             yield child
-
-
-def _plain(text: str) -> str:
-    try:
-        return ast.unparse(ast.parse(text, mode="eval"))
-    except SyntaxError:  # a statement, or a decorator
-        return text

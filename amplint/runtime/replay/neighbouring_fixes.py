@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from amplint.diagnostics import Diagnostic, Fix, Range
-from amplint.engine.fixer import apply
+from amplint.engine.fixed_text import apply
 from amplint.runtime.verdict import CONFIRMED, PARTLY, REFUTED, Outcome
 from amplint.source import Source
 

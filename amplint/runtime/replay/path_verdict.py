@@ -28,7 +28,6 @@ from amplint.runtime.replay.defect_paths import (
     variants,
 )
 from amplint.runtime.replay.followed_changes import (
-    Side,
     changes_of,
     computes_losses,
     not_followed,
@@ -38,6 +37,7 @@ from amplint.runtime.replay.followed_changes import (
 from amplint.runtime.replay.path_observations import READING, observe, told_without_values
 from amplint.runtime.replay.path_walk import TooLong, Walk
 from amplint.runtime.replay.three_runs import Trial, emulation
+from amplint.runtime.replay.walked_side import Side
 from amplint.runtime.training.run_record import NotReplayable, Untrained
 from amplint.runtime.verdict import NOT_OBSERVABLE, NOT_REPLAYABLE, PATH, Outcome
 

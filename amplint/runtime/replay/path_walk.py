@@ -18,8 +18,8 @@ from amplint.model.event_graph import Call, Function, Node, Test
 from amplint.model.events import Assign, AutocastEnter, AutocastExit, Event, Leave, OptimizerStep, ScalerStep
 from amplint.model.exploration.activations import Activation
 from amplint.model.exploration.branch_decisions import Asking, Conditions
-from amplint.model.exploration.call_references import RETURN, Frame
-from amplint.model.exploration.effects import MAX_DEPTH, Flows
+from amplint.model.exploration.call_references import MAX_DEPTH, RETURN, Frame
+from amplint.model.exploration.effects import Flows
 from amplint.model.exploration.flow_graph import Block, Iterate, Join
 from amplint.model.exploration.graph_runner import GraphRunner, Returned, Run
 from amplint.model.exploration.summaries import Summary

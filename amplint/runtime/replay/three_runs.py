@@ -14,12 +14,15 @@ from amplint.runtime.measures.measurement import Trio
 from amplint.runtime.replay.branch_choices import YES
 from amplint.runtime.replay.path_walk import ROUNDS, Walk
 from amplint.runtime.training.amp_and_reference import AmpRun, ReferenceRun, autocast
+from amplint.runtime.training.clip_limits import clip_unit
 from amplint.runtime.training.iterations import Rounds
+from amplint.runtime.training.loss_values import OVERFLOW_ROUND
 from amplint.runtime.training.path_facts import Clipped, Intent, clip_owners, feeding, scalers_of, used
 from amplint.runtime.training.run_record import NotReplayable, RunRecord
 from amplint.runtime.training.torch_objects import INIT_SCALE, assumed_rate
 from amplint.runtime.training.toy_problem import BATCH, ToyProblem
-from amplint.runtime.training.trainer import OVERFLOW_ROUND, Alteration, Training, TrainingSetup, clip_unit
+from amplint.runtime.training.trainer import Training
+from amplint.runtime.training.training_setup import Alteration, TrainingSetup
 
 _OUT_OF_SIGHT = "optimizer"
 """What stands for the optimizer of gradients that only a caller out of sight steps on."""

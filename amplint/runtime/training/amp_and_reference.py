@@ -13,7 +13,8 @@ from amplint.model.event_graph import Test
 from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.training import torch_objects
 from amplint.runtime.training.path_facts import Intent
-from amplint.runtime.training.trainer import Training, TrainingSetup
+from amplint.runtime.training.trainer import Training
+from amplint.runtime.training.training_setup import TrainingSetup
 
 
 class AmpRun(Training):
@@ -56,10 +57,11 @@ class AmpRun(Training):
             self.record.scalers[name] = torch_objects.described_scaler(made, facts)
         return self._scalers[name]
 
-    def _assign(self, event: events.Assign) -> None:
+    def assign(self, event: events.Assign) -> None:
+        """Make an assignment happen, and remember the scales at that time."""
         self._marks.pop(event.target, None)
         self._marks[event.target] = self._scales()
-        super()._assign(event)
+        super().assign(event)
 
     def scale_or_step(self, event: events.Event) -> None:
         """Do what the code does."""
@@ -80,10 +82,10 @@ class AmpRun(Training):
 
     def _scale(self, event: events.Scale) -> None:
         scaler = self._scaler(event.scaler)
-        losses = self.altered(event.site, self.loss(event.source))
+        losses = self.losses.altered(event.site, self.losses.of(event.source))
         # A loss that one of several scalers scales belongs to the optimizers that this scaler steps.
         meant = {name for name in losses if event.scaler in self._scalers_of.get(name, {event.scaler})}
-        self.assign(event.target, {name: scaler.scale(losses[name]) for name in losses if name in meant})
+        self.losses.hold(event.target, {name: scaler.scale(losses[name]) for name in losses if name in meant})
 
 
 class ReferenceRun(Training):
@@ -117,7 +119,7 @@ class ReferenceRun(Training):
         """Do without the scaler what the code does with it, no more than once in an iteration."""
         match event:
             case events.Scale():
-                self.assign(event.target, self.loss(event.source))
+                self.losses.hold(event.target, self.losses.of(event.source))
             case events.ScalerStep() | events.OptimizerStep():
                 self._step_once(event)
             case events.SchedulerStep():

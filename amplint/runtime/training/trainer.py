@@ -7,61 +7,20 @@ adds the others.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 
 import torch
 
 from amplint.model import events
 from amplint.model.event_graph import Test
 from amplint.model.literals import number
-from amplint.model.references import reference
 from amplint.runtime.training import torch_objects
-from amplint.runtime.training.iterations import Rounds
-from amplint.runtime.training.path_facts import Clipped, name_words, namesakes, owner_of
+from amplint.runtime.training.clip_limits import ASSUMED_LIMIT, by_value
+from amplint.runtime.training.loss_values import LossValues
+from amplint.runtime.training.path_facts import namesakes, owner_of
 from amplint.runtime.training.run_record import NotReplayable, RunRecord, Step
-from amplint.runtime.training.toy_problem import ToyProblem
-
-OVERFLOW_ROUND = 2
-"""The iteration, counted from 0, whose gradients are made to overflow."""
-ASSUMED_LIMIT = 1.0
-"""The threshold of a clip whose author does not write it down."""
-
-_NORM, _ELEMENT = 0.5, 0.05
-"""What the norm of the gradients of a net stays above, and their largest element."""
-
-Alteration = Callable[[torch.Tensor], torch.Tensor]
-"""What a repair puts around a loss."""
-Losses = dict[str, torch.Tensor]
-"""The part of a loss that depends on the parameters of each optimizer."""
-
-
-@dataclass(frozen=True)
-class TrainingSetup:
-    """What a run of training is given, with AMP and without.
-
-    Attributes:
-        problem: nets and losses.
-        objects: how the code makes the objects that events name.
-        rounds: which iteration it is, kept by whoever tells of the events.
-        feeds: the values that losses are computed from; others are not computed.
-        clipped: for each clip of the path, whose gradients it is taken for, where its parameters do not tell.
-        unit: the author's limits of clips are in units of this, so that they bind: gradients here are small.
-        alterations: what a repair does to the losses at some sites.
-        keeps_graphs: whether a loss may be propagated again: a loop over losses meets the same one, where the code does not.
-        cleared: whether a caller out of sight clears gradients after each step: nobody in sight does.
-    """
-
-    problem: ToyProblem
-    objects: Mapping[str, events.ObjectFacts]
-    rounds: Rounds
-    feeds: frozenset[str]
-    clipped: Clipped
-    cleared: bool
-    unit: float
-    alterations: Mapping[int, Alteration] = field(default_factory=dict)
-    keeps_graphs: bool = True
+from amplint.runtime.training.training_setup import TrainingSetup
 
 
 class Training(ABC):
@@ -74,9 +33,8 @@ class Training(ABC):
     def __init__(self, setup: TrainingSetup) -> None:
         self.record = RunRecord()
         self.problem, self.rounds = setup.problem, setup.rounds
-        self.objects, self._feeds, self._cleared = setup.objects, setup.feeds, setup.cleared
-        self._clipped, self._alterations = iter(setup.clipped), setup.alterations
-        self._keeps_graphs, self._unit = setup.keeps_graphs, setup.unit
+        self.objects, self.losses = setup.objects, LossValues(setup)
+        self._setup, self._clipped = setup, iter(setup.clipped)
         self.optimizers = {
             name: torch_objects.optimizer(self.objects.get(name, events.ObjectFacts()), self.problem.parameters(name))[
                 0
@@ -86,8 +44,6 @@ class Training(ABC):
         self.record.optimizers = {name: torch_objects.described(one) for name, one in self.optimizers.items()}
         self._began = {name: flat(self.problem.parameters(name)) for name in self.problem.nets}
         self._schedulers: dict[str, tuple[str, torch.optim.lr_scheduler.LRScheduler]] = {}
-        self._values: dict[str, Losses] = {}
-        self._numbers: dict[str, float] = {}
         self._regions: list[events.Region] = []
         self._stepped: set[str] = set()
         """The optimizers that were stepped since the last backward pass."""
@@ -96,7 +52,7 @@ class Training(ABC):
         """Make an event happen."""
         match event:
             case events.Assign():
-                self._assign(event)
+                self.assign(event)
             case events.AutocastEnter():
                 self._regions.append(event.region)
             case events.AutocastExit():
@@ -129,31 +85,11 @@ class Training(ABC):
     def has_skipped(self, test: Test) -> bool:
         """Whether the scale that a condition asks about fell."""
 
-    # -- values ----------------------------------------------------------------------------------------------------
+    # -- losses ----------------------------------------------------------------------------------------------------
 
-    def _assign(self, event: events.Assign) -> None:
-        # What a call is given takes no part besides, where the call was followed, and its result is known.
-        given = () if event.target.startswith("%") and event.target in event.carried else event.args
-        inputs, passed = self._differentiable(event.carried), self._differentiable(given)
-        self._values.pop(event.target, None)
-        self._numbers.pop(event.target, None)
-        if event.target not in self._feeds or event.truth is not None or event.number:
-            return
-        calls = event.computes and bool(given or not event.carried)
-        if calls and self._in_region:
-            inputs.append(self._forward())  # what was passed may be no more than the batch
-        else:
-            inputs += passed
-        if events.GRADIENT in event.carried and not event.computes:
-            inputs = inputs[-1:]  # what is propagated with a given gradient is as large as that
-        if inputs:
-            self.assign(event.target, self.altered(event.site, _mean(inputs)))
-        elif event.computes:
-            self.assign(event.target, self.altered(event.site, self._forward()))
-
-    def _differentiable(self, references: Iterable[str]) -> list[Losses]:
-        values = (self._known(reference) for reference in references)
-        return [value for value in values if value and all(loss.requires_grad for loss in value.values())]
+    def assign(self, event: events.Assign) -> None:
+        """Make an assignment happen."""
+        self.losses.assign(event, self._in_region)
 
     @property
     def _in_region(self) -> bool:
@@ -161,62 +97,22 @@ class Training(ABC):
         regions = [region for region in self._regions if region.device != "grad"]
         return bool(regions) and regions[-1].lowers
 
-    def _known(self, name: str) -> Losses | None:
-        return next((self._values[each] for each in reference(name).wholes if each in self._values), None)
-
-    def loss(self, reference: str) -> Losses:
-        """The loss that a reference stands for; one that was computed out of sight, or before a step, is computed now.
-
-        Of several optimizers it belongs to those that share most words with it (`loss_d`, `optimizer_d`).
-        """
-        known = self._known(reference)
-        if not known:
-            known = self._forward()
-            self.assign(reference, known)
-        shared = {name: len(name_words(name) & name_words(reference)) for name in known}
-        most = max(shared.values())
-        return {name: loss for name, loss in known.items() if shared[name] == most}
-
-    def assign(self, reference: str, value: Losses) -> None:
-        """Let a reference stand for a loss.
-
-        Args:
-            reference: what the code calls it.
-            value: the losses.
-        """
-        self._values[reference] = value
-        self._numbers[reference] = sum(float(loss.detach()) for loss in value.values())
-
     def _report(self, event: events.Report) -> None:
-        known = [each for each in reference(event.value).wholes if each in self._numbers]
-        if known:
-            self.record.reported.setdefault(event.site, []).append(self._numbers[known[0]])
-
-    def _forward(self) -> Losses:
-        overflowing = {name for name in self.optimizers if self.rounds.coming_of(name) == OVERFLOW_ROUND}
-        return self.problem.losses(overflowing)
-
-    def altered(self, site: int, losses: Losses) -> Losses:
-        """Losses as a repair has them at a place.
-
-        Args:
-            site: the place.
-            losses: those that the code had there.
-        """
-        alter = self._alterations.get(site)
-        return losses if alter is None else {name: alter(loss) for name, loss in losses.items()}
+        shown = self.losses.number(event.value)
+        if shown is not None:
+            self.record.reported.setdefault(event.site, []).append(shown)
 
     # -- gradients -------------------------------------------------------------------------------------------------
 
     def _backward(self, event: events.Backward) -> None:
-        losses = self.altered(event.site, self.loss(event.loss))
+        losses = self.losses.altered(event.site, self.losses.of(event.loss))
         if not all(loss.requires_grad for loss in losses.values()):
             raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
-        for name in self._stepped if self._cleared else ():
+        for name in self._stepped if self._setup.cleared else ():
             self.optimizers[name].zero_grad()
         self._stepped.clear()
         before = {name: self.gradient(name) for name in losses}
-        torch.autograd.backward(list(losses.values()), retain_graph=self._keeps_graphs)
+        torch.autograd.backward(list(losses.values()), retain_graph=self._setup.keeps_graphs)
         after = {name: self.gradient(name) for name in losses}
         self.record.backward.append({name: after[name] - before[name] for name in losses})
 
@@ -256,7 +152,7 @@ class Training(ABC):
         """
         known = number(event.limit)
         limit = ASSUMED_LIMIT if known is None else known
-        limit *= self._unit
+        limit *= self._setup.unit
         parameters = [each for name in owners for each in self.problem.parameters(name)]
         if by_value(event):
             torch.nn.utils.clip_grad_value_(parameters, limit)
@@ -293,8 +189,7 @@ class Training(ABC):
             call()
         finally:
             hook.remove()
-        for losses in self._values.values():
-            losses.pop(name, None)  # what was computed with other parameters
+        self.losses.forget(name)
         after = flat(parameters)
         taken = seen[0] if seen else None
         changed, rate = not bool(torch.equal(before, after)), float(optimizer.param_groups[0]["lr"])
@@ -322,21 +217,6 @@ class Training(ABC):
         return self._schedulers[reference]
 
 
-def by_value(event: events.Clip) -> bool:
-    """Whether each element is clipped for itself: a clip by hand, too, if its limit is a number and no coefficient."""
-    return event.by == "value" or (event.by == "hand" and number(event.limit) is not None)
-
-
-def clip_unit(path: Iterable[events.Event]) -> float | None:
-    """The unit in which all limits of the clips on a path bind; None without a clip."""
-    units = [
-        min(1.0, (_ELEMENT if by_value(event) else _NORM) / limit)
-        for event in path
-        if isinstance(event, events.Clip) and (limit := number(event.limit) or ASSUMED_LIMIT) > 0
-    ]
-    return min(units, default=None)
-
-
 def flat(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
     """All elements as one vector on the CPU."""
     return torch.cat([tensor.detach().flatten().float().cpu() for tensor in tensors])
@@ -348,10 +228,3 @@ def _seen(optimizer: torch.optim.Optimizer, gradient: torch.Tensor) -> torch.Ten
     if found_inf is not None and float(found_inf) > 0:  # 0, no tensor, where there were no gradients
         return None
     return gradient if scale is None else gradient / scale.cpu()
-
-
-def _mean(values: list[Losses]) -> Losses:
-    """One value of several: their mean, so that gradients keep their magnitude however many there are."""
-    names = dict.fromkeys(name for value in values for name in value)
-    parts = {name: [value[name] for value in values if name in value] for name in names}
-    return {name: sum(each[1:], each[0]) / len(each) for name, each in parts.items()}

@@ -74,6 +74,7 @@ async function start(): Promise<void> {
   const options: LanguageClientOptions = {
     documentSelector: [
       { scheme: "file", language: "python" },
+      { scheme: "untitled", language: "python" },
       { scheme: "vscode-notebook-cell", language: "python" },
     ],
     initializationOptions: { args: settings.get<string[]>("args", []) },

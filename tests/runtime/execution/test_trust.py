@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="the author's function needs torch: 
 from program import amplint, problems  # noqa: E402
 
 from amplint.diagnostics import Diagnostic  # noqa: E402
-from amplint.engine.fixer import apply  # noqa: E402
+from amplint.engine.fixed_text import apply  # noqa: E402
 from amplint.engine.linter import lint_source  # noqa: E402
 from amplint.engine.registry import load_rules  # noqa: E402
 from amplint.model.observables import NON_FINITE  # noqa: E402

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from amplint.engine.fixer import apply
+from amplint.engine.fixed_text import apply
 from amplint.engine.linter import lint_source
 from amplint.engine.registry import load_rules
 from amplint.runtime.replay.finding_replay import replay

@@ -10,7 +10,8 @@ from checkout import ROOT
 from amplint.diagnostics import Applicability, Edit, Fix
 from amplint.engine.checker import check_source
 from amplint.engine.config import Settings
-from amplint.engine.fixer import apply, fixable
+from amplint.engine.fixed_text import apply
+from amplint.engine.fixer import fixable
 from amplint.engine.registry import load_rules
 from amplint.runtime.devices import EMULATED
 from amplint.runtime.verdict import CONFIRMED, NOT_REPLAYABLE, REFUTED, Outcome

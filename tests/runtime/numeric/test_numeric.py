@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 from checkout import ROOT
 from numeric_replays import EMULATED, ENTROPY, RULE, findings, loop, outcome, proved
 
-from amplint.engine.fixer import apply
+from amplint.engine.fixed_text import apply
 from amplint.model.observables import NON_FINITE, VALUE_ERROR
 from amplint.runtime.replay.finding_replay import replay
 from amplint.runtime.verdict import CONFIRMED, NOT_OBSERVABLE, REFUTED

@@ -13,7 +13,7 @@ import torch
 from checkout import ROOT
 
 from amplint.diagnostics import Diagnostic, Edit, Fix
-from amplint.engine.fixer import apply
+from amplint.engine.fixed_text import apply
 from amplint.engine.linter import lint_source
 from amplint.engine.registry import load_rules
 from amplint.rule import Rule

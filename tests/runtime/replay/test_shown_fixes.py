@@ -11,7 +11,8 @@ from checkout import ROOT
 from amplint.diagnostics import Applicability, Diagnostic, Edit, Fix
 from amplint.engine.checker import check_source
 from amplint.engine.config import Settings
-from amplint.engine.fixer import apply, never_applied
+from amplint.engine.fixed_text import apply
+from amplint.engine.fixer import never_applied
 from amplint.engine.registry import load_rules
 from amplint.runtime.devices import EMULATED
 from amplint.runtime.verdict import CONFIRMED, Outcome

@@ -1,0 +1,249 @@
+"""The scalers that are made anew, and forget their scale, while the optimizers that they step live on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from amplint.facts.scalers import Scalers
+from amplint.facts.trial_code import Trials
+from amplint.file import File
+from amplint.syntax.access_paths import called_name, path_of
+from amplint.syntax.call_arguments import given_by, params_of
+from amplint.syntax.names import Binding
+from amplint.syntax.nodes import within
+
+Loop = cst.For | cst.While
+_LOOPS = (cst.For, cst.While)
+_BRANCHES = (cst.If, cst.Else, cst.ExceptHandler, cst.Finally, cst.Match)
+_REPEATED = re.compile(
+    r"(^|_)(train|training|fit|run|do)_?(one_?|single_?|a_?)?(epoch|step|batch|iter(ation)?|minibatch)$"
+)
+_EPOCH = re.compile(r"^(cur(rent)?_)?epoch(_?(id|idx|index|i))?$")
+_MAX_CALLERS = 3
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """A scaler that is made anew while the optimizer that it steps lives on.
+
+    `loop` is the outermost loop of its own function that does so; None when the function itself is run again and again,
+    by the call `again` if that stands in this file. `varies` says that its settings may change from iteration to iteration.
+    """
+
+    call: cst.Call
+    loop: Loop | None = None
+    again: cst.Call | None = None
+    varies: bool = False
+
+
+class RebuiltScalers:
+    """The scalers of one file that their optimizers outlive."""
+
+    def __init__(self, file: File) -> None:
+        self._file, self._scalers = file, file.fact(Scalers)
+        self._tree, self._names, self._roles = file.tree, file.names, file.roles
+
+    @cached_property
+    def found(self) -> tuple[Rebuilt, ...]:
+        """The scalers that forget their scale while their optimizer goes on."""
+        found = (self._rebuilt(call) for call, facts in self._scalers.made if facts.enabled != "no")
+        return tuple(each for each in found if each is not None)
+
+    def _rebuilt(self, call: cst.Call) -> Rebuilt | None:
+        tree = self._tree
+        home = tree.function(call)
+        uses = self._scalers.uses(call)
+        if isinstance(home, cst.Lambda) or any(self._method(use) == "load_state_dict" for use in uses):
+            return None
+        outermost: Loop | None = None
+        conditional = in_loop = False
+        for above in tree.ancestors(call):
+            if above is home:
+                break
+            conditional = conditional or (isinstance(above, _BRANCHES) and not self._asks_for_amp(above))
+            if isinstance(above, _LOOPS):
+                in_loop = True
+                stepped = [each for use in uses if above in tree.ancestors(use) for each in self._stepped(use)]
+                if conditional or not stepped or not all(self._outlives(each, above) for each in stepped):
+                    break
+                outermost = above
+        if outermost is not None:
+            return Rebuilt(call, outermost, varies=self._varies(call, outermost))
+        if conditional or in_loop or not isinstance(home, cst.FunctionDef) or home.name.value == "__init__":
+            return None
+        stepped = [each for use in uses if home in tree.ancestors(use) for each in self._stepped(use)]
+        return self._rebuilt_by_calls(call, home, stepped) if stepped else None
+
+    def _varies(self, made: cst.Call, loop: Loop) -> bool:
+        """Whether an argument names something that the loop assigns, or is computed anew."""
+        inside = [node for arg in made.args for node in within(arg.value)]
+        bound = [
+            each.node
+            for node in inside
+            if isinstance(node, cst.Name)
+            for each in self._names.bindings(node.value, node)
+        ]
+        assigned = any(node is not None and loop in self._tree.ancestors(node) for node in bound)
+        return assigned or any(isinstance(node, cst.Call) for node in inside)
+
+    def _asks_for_amp(self, branch: cst.CSTNode) -> bool:
+        """Whether a branch is taken each time AMP is on, or never; one that asks for the scaler makes it on first use."""
+        statement = self._tree.parent(branch) if isinstance(branch, cst.Else) else branch
+        asking = self._file.analysis.amp_tests if isinstance(branch, cst.Else) else self._file.analysis.amp_needed
+        if not isinstance(statement, cst.If) or statement not in asking:
+            return False
+        names = [node for node in within(statement.test) if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript))]
+        return all(self._roles.of(node).role != "scaler" for node in names)
+
+    def _method(self, use: cst.BaseExpression) -> str:
+        above = self._tree.parent(use)
+        return above.attr.value if isinstance(above, cst.Attribute) and above.value is use else ""
+
+    def _stepped(self, use: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """The optimizers that a use steps, hands on together with the scaler, or has a function step that knows its own."""
+        above = self._tree.parent(use)
+        if isinstance(above, cst.Arg):
+            call = self._tree.parent(above)
+            given = call.args if isinstance(call, cst.Call) else ()
+        else:
+            call = self._tree.parent(above) if above is not None else None
+            given = call.args[:1] if isinstance(call, cst.Call) and self._method(use) == "step" else ()
+        found = [arg.value for arg in given if self._roles.of(arg.value).role == "optimizer"]
+        if not found and isinstance(above, cst.Arg) and isinstance(call, cst.Call):
+            found = list(self._stepped_inside(call, use))
+        yield from found
+
+    def _stepped_inside(self, call: cst.Call, scaler: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """The optimizers of its surroundings, or of its object, that a called function steps through the scaler it is given."""
+        callee = self._file.callees.of(call)
+        if callee is None or not isinstance(callee.node, cst.FunctionDef):
+            return
+        names = {
+            each.name.value for each in params_of(callee.node) if given_by(call, callee.node, each.name.value) is scaler
+        }
+        for inner in self._tree.inside(callee.node, cst.Call):
+            by = inner.func.value if isinstance(inner.func, cst.Attribute) and inner.func.attr.value == "step" else None
+            if isinstance(by, cst.Name) and by.value in names and inner.args:
+                optimizer = inner.args[0].value
+                if self._roles.of(optimizer).role == "optimizer" and self._comes_from_around(optimizer, callee.node):
+                    yield optimizer
+
+    def _comes_from_around(self, optimizer: cst.BaseExpression, home: cst.FunctionDef) -> bool:
+        """Whether a function finds an optimizer in its object or its surroundings, and gets it from no caller."""
+        root = path_of(optimizer).partition(".")[0].partition("[")[0]
+        return root == "self" or bool(root) and root not in self._names.bindings_in(home)
+
+    def _outlives(self, optimizer: cst.BaseExpression, loop: Loop) -> bool:
+        """Whether an optimizer is surely not made inside a loop."""
+        return bool(path_of(optimizer)) and not any(self._runs_in(node, loop) for node in self._makers(optimizer))
+
+    def _makers(self, expression: cst.BaseExpression) -> Iterator[cst.CSTNode]:
+        """The places at which the object that an expression names may get made, or its name bound."""
+        root = expression
+        while isinstance(root, (cst.Attribute, cst.Subscript)) and path_of(root.value) != "self":
+            root = root.value
+        if isinstance(root, cst.Name):
+            yield from (each.node for each in self._names.bindings(root.value, root) if each.node is not None)
+        yield from self._roles.values(expression)
+
+    def _runs_in(self, node: cst.CSTNode, loop: Loop) -> bool:
+        """Whether a place is in a loop, or in a method of the same object that the loop calls."""
+        if loop in self._tree.ancestors(node):
+            return True
+        method, here = self._tree.enclosing(node, cst.FunctionDef), self._tree.enclosing(loop, cst.FunctionDef)
+        if method is None or method is here:
+            return False
+        assert isinstance(method, cst.FunctionDef)
+        called = (call for call in self._tree.find(cst.Call) if loop in self._tree.ancestors(call))
+        return any(path_of(call.func) == f"self.{method.name.value}" for call in called)
+
+    # -- functions that run again and again ------------------------------------------------------------------------
+
+    def _rebuilt_by_calls(
+        self, made: cst.Call, home: cst.FunctionDef, stepped: list[cst.BaseExpression]
+    ) -> Rebuilt | None:
+        if not all(self._comes_from_outside(each, home) for each in stepped):
+            return None
+        calls = self._file.callees.callers(home)
+        if not calls:
+            named = _REPEATED.search(home.name.value) and not self._counts_epochs(home)
+            return Rebuilt(made) if named or self._is_told_the_epoch(home) or self._steps_once(home) else None
+        again = next((call for call in calls if self._repeats(call, home, stepped, _MAX_CALLERS)), None)
+        return Rebuilt(made, again=again) if again is not None else None
+
+    def _steps_once(self, home: cst.FunctionDef) -> bool:
+        """Whether a function is one iteration: it scales a loss and steps, all of it outside of loops, and is no trial."""
+        if self._file.fact(Trials).is_called_one(home):
+            return False
+        ours = [call for call in self._tree.inside(home, cst.Call) if self._tree.function(call) is home]
+        scaler_calls = [
+            call for call in ours if isinstance(call.func, cst.Attribute) and self._is_scaler(call.func.value)
+        ]
+        done = {called_name(call) for call in scaler_calls}
+        looped = any(self._tree.enclosing(call, *_LOOPS, cst.FunctionDef) is not home for call in scaler_calls)
+        return {"scale", "step"} <= done and not looped
+
+    def _is_scaler(self, node: cst.BaseExpression) -> bool:
+        return self._roles.of(node).role == "scaler"
+
+    def _is_told_the_epoch(self, home: cst.FunctionDef) -> bool:
+        """Whether a function is called once for each epoch: it gets the number of the epoch, and counts none itself."""
+        told = {name for name in self._names.bindings_in(home) if _EPOCH.match(name)}
+        params = [each.name.value for each in (*home.params.params, *home.params.kwonly_params)]
+        return bool(told & set(params) - self._counted(home))
+
+    def _counts_epochs(self, home: cst.FunctionDef) -> bool:
+        """Whether a function goes through the epochs itself, whatever it is called."""
+        return any("epoch" in name.lower() for name in self._counted(home))
+
+    def _counted(self, home: cst.FunctionDef) -> set[str]:
+        """The names in the headers of a function's loops."""
+        loops = [loop for loop in self._tree.find(cst.For) if home in self._tree.ancestors(loop)]
+        headers = [node for loop in loops for part in (loop.target, loop.iter) for node in within(part)]
+        return {node.value for node in headers if isinstance(node, cst.Name)}
+
+    def _comes_from_outside(self, optimizer: cst.BaseExpression, home: cst.FunctionDef) -> bool:
+        """Whether a function gets an optimizer as an argument, or finds it in its object or its surroundings."""
+        path = path_of(optimizer)
+        local = self._names.bindings_in(home).get(path.partition(".")[0].partition("[")[0], [])
+        if not path or any(not isinstance(each.node, cst.Param) for each in local):
+            return False
+        return not any(home in self._tree.ancestors(value) for value in self._roles.values(optimizer))
+
+    def _repeats(
+        self, call: cst.Call, function: cst.FunctionDef, stepped: list[cst.BaseExpression], depth: int
+    ) -> bool:
+        """Whether a call of a function runs in a loop that does not make the optimizer which the function steps."""
+        outer = self._tree.enclosing(call, cst.FunctionDef)
+        given = [self._argument(call, function, each) for each in stepped]
+        if any(each is None for each in given):
+            return False
+        optimizers = [each for each in given if each is not None]
+        for above in self._tree.ancestors(call):
+            if above is outer:
+                break
+            if isinstance(above, _LOOPS):
+                return all(self._outlives(each, above) for each in optimizers)
+        if not isinstance(outer, cst.FunctionDef) or not depth:
+            return False
+        if not all(self._comes_from_outside(each, outer) for each in optimizers):
+            return False
+        return any(self._repeats(each, outer, optimizers, depth - 1) for each in self._file.callees.callers(outer))
+
+    def _argument(
+        self, call: cst.Call, function: cst.FunctionDef, expression: cst.BaseExpression
+    ) -> cst.BaseExpression | None:
+        """What an expression of a function is to its caller; None when that cannot be told."""
+        if not isinstance(expression, cst.Name):
+            return expression if path_of(expression).startswith("self.") else None
+        if not any(isinstance(each.node, cst.Param) for each in self._bound(function, expression)):
+            return expression
+        return given_by(call, function, expression.value)
+
+    def _bound(self, function: cst.FunctionDef, name: cst.Name) -> list[Binding]:
+        return self._names.bindings_in(function).get(name.value, [])
