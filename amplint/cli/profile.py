@@ -44,7 +44,9 @@ def _script(target: str, arguments: tuple[str, ...], is_module: bool) -> Script:
     return Script(target, arguments, is_module)
 
 
-@click.command("profile", context_settings=ANY_ARGUMENTS)
+@click.command(
+    "profile", short_help="Run a program in each precision, and say which one pays.", context_settings=ANY_ARGUMENTS
+)
 @with_options(*PROGRAM)
 @click.option("--steps", type=click.IntRange(2), default=20, show_default=True, metavar="N",
               help="Measure N steps of optimizers in each turn.")  # fmt: skip

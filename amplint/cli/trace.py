@@ -32,7 +32,9 @@ def _limits(ctx: click.Context, param: click.Parameter, wanted: str | None) -> d
     return limits
 
 
-@click.command("trace", context_settings=ANY_ARGUMENTS)
+@click.command(
+    "trace", short_help="Run a program, and say what its mixed precision does.", context_settings=ANY_ARGUMENTS
+)
 @with_options(*PROGRAM)
 @click.option("--device", type=click.Choice(CHOICES), default=AUTO, show_default=True,
               help="Where the script runs; cuda-emulated: on the CPU, with CUDA's dtypes.")  # fmt: skip
