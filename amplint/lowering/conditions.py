@@ -56,6 +56,8 @@ class ConditionReader:
             return self._truth(node, depth)
         if isinstance(node, cst.Integer):
             return Test("constant", kind="true" if node.value != "0" else "false")
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
+            return Not(self._equality(node, cst.Integer("0")))
         told = precision_tests.begins(self.normal(node), frozenset(self._refs(node)), node)
         if told is not None:
             return told
@@ -64,8 +66,6 @@ class ConditionReader:
             kind = "unscaled"
         elif kind in ("varying", "config") and self._is_amp_option(node):
             kind = "mode"
-        if kind == "varying" and self._counters.is_remainder(node, self.changing):
-            return Not(Test(f"({self.normal(node)} == 0)", frozenset(self._refs(node)), "moment"))
         return self._test(node, "moment" if kind == "varying" and self._asks_for_place(node) else kind)
 
     def _asks_for_place(self, node: cst.BaseExpression) -> bool:
