@@ -66,8 +66,8 @@ def update_elsewhere(program: Planted) -> bool:
 
 @silent
 def region_with_a_flag(program: Planted) -> bool:
-    """A region that a flag switches is not sure to be entered, nor to be left out: its precision is no other than in training."""
-    return program.code in ("AMP202", "AMP203") and "amp" in program.flags
+    """A region that a flag switches is not sure to be entered, nor to be left out: an evaluation without is no other than the training."""
+    return program.code == "AMP202" and "amp" in program.flags
 
 
 @silent

@@ -125,7 +125,7 @@ def train(batches):
 """,
     ),
     "region_with_a_flag": (
-        "AMP203",
+        "AMP202",
         _MADE
         + """
     for batch in batches:
@@ -135,8 +135,8 @@ def train(batches):
         scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()
-    with torch.no_grad(), torch.autocast("cuda", dtype=torch.bfloat16):
-        predicted = [model(batch) for batch in batches]  # AMP203
+    with torch.no_grad(), torch.autocast("cuda", dtype=torch.float16, enabled=False):
+        predicted = [model(batch) for batch in batches]  # AMP202
 """,
     ),
     "forward_in_a_function": (
