@@ -62,17 +62,6 @@ class CounterReader:
             return False
         return self.is_moment(node.left, right, changing)
 
-    def is_remainder(self, node: cst.BaseExpression, changing: Collection[str]) -> bool:
-        """Whether a value is what a counter leaves when it is divided: 0 now and then.
-
-        Args:
-            node: any expression.
-            changing: the names that do not stay the same.
-        """
-        if not isinstance(node, cst.BinaryOperation) or not isinstance(node.operator, cst.Modulo):
-            return False
-        return self.is_moment(node.left, node.right, changing) and self.part(node.right, changing) is SideKind.FIXED
-
     def part(self, node: cst.BaseExpression, changing: Collection[str], depth: int = 0) -> SideKind:
         """What goes into an expression.
 

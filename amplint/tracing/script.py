@@ -98,7 +98,7 @@ def run_script(script: Script) -> Ending:
 
 def _require(script: Script) -> None:
     if not script.is_module and not Path(script.target).is_file():
-        raise NoProgram(f"{script.target}: no such file")
+        raise NoProgram(f"{script.target}: {'is a folder' if Path(script.target).is_dir() else 'no such file'}")
     if script.is_module and not _is_module(script.target):
         raise NoProgram(f"{script.target}: no such module")
 

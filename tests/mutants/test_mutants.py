@@ -14,7 +14,7 @@ from .reasons import reasons
 from .repaired import observed_codes
 from .same_effect import BY_HAND
 
-EVERY = 4
+EVERY = 6
 """One of so many wrong repairs that people have written down is judged here; `python -m tests.mutants --by-hand` judges all."""
 MUTANTS = 1
 """How many mutants of each rule are judged here."""

@@ -234,9 +234,9 @@ def _compared(one: AmpObject, other: AmpObject, is_about_settings: bool, may_swi
 def _is_stuck(name: str, value: object) -> bool:
     if not isinstance(value, (int, float)):
         return False
-    return (
-        value <= 1 if name in ("init_scale", "growth_factor") else name == "growth_interval" and value >= _NEVER_GROWS
-    )
+    if name in ("init_scale", "growth_factor"):
+        return value <= 1
+    return (name == "growth_interval" and value >= _NEVER_GROWS) or (name == "backoff_factor" and value >= 1)
 
 
 def _is_other(value: object, instead: object) -> bool:

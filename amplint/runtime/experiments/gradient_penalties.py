@@ -13,6 +13,7 @@ from amplint.model.events import InnerGrad, Region, Scale
 from amplint.model.observables import INNER_GRADIENTS
 from amplint.rule import File
 from amplint.runtime.devices import CUDA
+from amplint.runtime.experiments.amp_settings import made_in
 from amplint.runtime.measures.measurement import Figure, Measurement
 from amplint.runtime.training.amp_and_reference import autocast
 from amplint.runtime.training.run_record import NotReplayable
@@ -36,8 +37,10 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
     """Compute inner gradients as the code does, with the fix, and in float32.
 
     Raises:
-        NotReplayable: the call is not found again.
+        NotReplayable: the call is not found again, or a region around it is switched off with the fix.
     """
+    if _switched_off(after) > _switched_off(before):
+        raise NotReplayable("with the fix, a region is switched off, and the inner gradient may be computed in float32")
     calls, again = _calls(before), _calls(after)
     place = next((at for at, (call, _) in enumerate(calls) if before.range(call.func) == diagnostic.range), None)
     if place is None or len(again) != len(calls):
@@ -50,6 +53,11 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
         Figure("fraction of them lost to zero", *lost),
     )
     return Measurement(figures, assumed=(f"outputs of a net times {_SMALL:.3g}", f"a loss scale of {_SCALE:g}"))
+
+
+def _switched_off(file: File) -> int:
+    """How many regions of a file are off."""
+    return sum(made.kind == "region" and made.by_name["enabled"] is False for made, _ in made_in(file))
 
 
 def _calls(file: File) -> list[tuple[cst.Call, _How]]:

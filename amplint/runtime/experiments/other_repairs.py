@@ -23,6 +23,7 @@ from amplint.model.observables import (
     CONSTRUCTED,
     ENTERED,
     IN_REPLICA,
+    INNER_GRADIENTS,
     KEPT,
     LEFT_ON,
     RESUMED,
@@ -176,10 +177,30 @@ def compare(before: File, own: File, after: File, measure: str) -> Iterator[Obse
         after: the file with the repair.
         measure: how the defect shows; where it is about regions and scalers themselves, all their settings are to be kept.
     """
-    yield from kept_settings(own, after, measure in SETTINGS, may_switch_off=measure == CHECKED)
+    kept = kept_settings(own, after, measure in SETTINGS, may_switch_off=measure == CHECKED)
+    is_island = measure == INNER_GRADIENTS and any(each.lowers for each in _regions(after))
+    yield from () if is_island else kept  # an inner gradient may be computed in float32, which scales nothing
     yield from lost_regions(own, after)
     yield from lost_states(own, after) if measure in (RESUMED, ROUNDED) else ()
+    yield from _other_sizes(own, after)
     yield from _new_or_lost(before, own, after)
+
+
+def _other_sizes(own: File, after: File) -> Iterator[Observation]:
+    """Whether layers are made with the numbers that the author gave them."""
+    mine, theirs = (Counter(_layers(ast.parse(each.source.text))) for each in (own, after))
+    lost, new = mine - theirs, theirs - mine
+    for name, sizes in new:
+        others = [each for each in lost if each[0] == name and len(each[1]) == len(sizes)]
+        yield Observation(Question.MEANT, f"`{name}({', '.join(sizes)})`", True, not others)
+
+
+def _layers(tree: ast.Module) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The layers with weights that a file makes with nothing but numbers, and these."""
+    for call in (each for each in ast.walk(tree) if isinstance(each, ast.Call)):
+        name = ast.unparse(call.func)
+        if _WEIGHTED.match(name.rpartition(".")[2]) and all(isinstance(each, ast.Constant) for each in call.args):
+            yield name, tuple(ast.unparse(each) for each in call.args)
 
 
 def beside_expression(before: File, own: File, after: File) -> tuple[list[Observation], tuple[str, ...]]:
@@ -255,11 +276,19 @@ def _what_runs(file: File) -> Iterator[str]:
 
 def _regions(file: File) -> Iterator[Region]:
     """What `with` statements and decorators enter."""
-    entered = [item.item for item in file.tree.find(cst.WithItem)]
+    entered = [item.item for each in file.tree.find(cst.With) if not _is_empty(each.body) for item in each.items]
     for expression in (*entered, *(each.decorator for each in file.tree.find(cst.Decorator))):
         region = file.contexts.of(expression)
         if region is not None:
             yield region
+
+
+def _is_empty(body: cst.BaseSuite) -> bool:
+    """Whether a block does nothing."""
+    lines = [
+        part for each in body.body for part in (each.body if isinstance(each, cst.SimpleStatementLine) else [each])
+    ]
+    return all(isinstance(each, cst.Pass) for each in lines)
 
 
 def _may_be(region: Region, wanted: Region) -> bool:

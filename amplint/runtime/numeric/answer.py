@@ -46,11 +46,22 @@ class Evaluation:
             dtypes: those of the gradients.
             largest: elements that are right beyond this size are left out.
         """
+        return max(self.distances(right, dtypes, largest))
+
+    def distances(
+        self, right: Evaluation, dtypes: Sequence[torch.dtype], largest: float = math.inf
+    ) -> tuple[float, float]:
+        """The error of the value, and the largest of the gradients; see `distance`.
+
+        Args:
+            right: what is taken for right.
+            dtypes: those of the gradients.
+            largest: elements that are right beyond this size are left out.
+        """
         if self.error:
-            return math.inf
-        errors = [_relative(self.value, right.value, torch.float32, largest)]
-        errors += (_relative(*each, largest) for each in zip(self.gradients, right.gradients, dtypes))
-        return max(errors)
+            return math.inf, math.inf
+        gradients = (_relative(*each, largest) for each in zip(self.gradients, right.gradients, dtypes))
+        return _relative(self.value, right.value, torch.float32, largest), max(gradients, default=0.0)
 
 
 def _relative(mine: torch.Tensor, exact: torch.Tensor, dtype: torch.dtype, largest: float) -> float:

@@ -20,7 +20,7 @@ from amplint.runtime.numeric.expression import (
     subexpressions,
 )
 from amplint.runtime.numeric.facts import DtypeTrace
-from amplint.runtime.numeric.finding_place import body_holding, body_of, part_at, same_body, span_after
+from amplint.runtime.numeric.finding_place import body_holding, body_of, counterparts, part_at, same_body, span_after
 from amplint.runtime.numeric.reader import BACKWARD, RETURN, BodyResult, Reader, matching
 from amplint.runtime.training.run_record import NotReplayable
 
@@ -83,7 +83,7 @@ def pairs(facts: DtypeTrace, fixed: DtypeTrace, diagnostic: Diagnostic, is_patch
     found = False
     for result in _furthest_first(reader.results):
         counterpart = matching(other.results, result)
-        marks = part_at(facts.file.tree, result.value, span), ()
+        marks: tuple[tuple[Apply, ...], tuple[Apply, ...]] = part_at(facts.file.tree, result.value, span), ()
         inside = {id(each) for each in subexpressions(result.value)}
         if not any(id(mark) in inside for mark in marks[0]) and not isinstance(result.value, Outside):
             continue
@@ -94,10 +94,12 @@ def pairs(facts: DtypeTrace, fixed: DtypeTrace, diagnostic: Diagnostic, is_patch
         if outside or (counterpart is None and not is_lost):
             continue
         found = True
+        if values[1] is not None:
+            marks = marks[0], counterparts(marks[0], part_at(fixed.file.tree, values[1], moved), values[1])
         yield Pair(
             result.value,
             values[1],
-            (marks[0], part_at(fixed.file.tree, values[1], moved) if values[1] is not None else ()),
+            marks,
             result.kind,
             result.is_scaled and counterpart is not None and not counterpart.is_scaled,
             *_elsewhere(reader, other, result, is_patch),

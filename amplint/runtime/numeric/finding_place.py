@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
@@ -134,6 +134,20 @@ def part_at(tree: Tree, root: Expression, span: tuple[int, int]) -> tuple[Apply,
     around = [(own, each) for own, each in applied if _covers(own, span)]
     smallest = min((own[1] - own[0] for own, _ in around), default=0)
     return tuple(each for own, each in around if own[1] - own[0] == smallest)
+
+
+def counterparts(marks: Sequence[Apply], there: Sequence[Apply], root: Expression) -> tuple[Apply, ...]:
+    """The finding's own operations in the text with the fix: those in its place, or others that do what none of these does.
+
+    Args:
+        marks: the finding's own operations in the text as it stands.
+        there: the operations in their place in the text with the fix.
+        root: the expression in the latter.
+    """
+    names = {each.op for each in marks}
+    alike = tuple(each for each in subexpressions(root) if isinstance(each, Apply) and each.op in names)
+    is_there = any(each.op in names for each in there)
+    return tuple(there) if is_there or len(alike) != len(marks) else alike
 
 
 def above(marks: Iterable[Apply]) -> set[int]:

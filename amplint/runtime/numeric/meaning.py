@@ -26,8 +26,10 @@ _RIGHT = 0.05
 _SAME = 2.0**-4, 2.0**-10
 """By how much two expressions may differ in exact arithmetic and mean the same: anywhere, where epsilons may be in reach, and
 at everyday magnitudes, by as much as half rounds."""
-_COARSER = 4.0, 2.0**-10
-"""By how much more than before an expression may be off under AMP at everyday magnitudes, and up to what error it may be so."""
+_COARSER = 4.0
+"""How many times as much as before an expression may be off under AMP at everyday magnitudes."""
+_FINE = 2.0**-10, 2.0**-8
+"""Up to what error it may be so: of the value, and of gradients, which several ways may lead to, each rounded to half."""
 _MENDED = 0.75
 """How far a value may be off where there was none before: nearer to what is meant than to nothing."""
 _SMALL = 2.0**-6
@@ -46,14 +48,15 @@ def meant(told: Sequence[PointAnswers], compared: Comparison) -> Iterator[Observ
         compared: the texts, and what is asked of them.
     """
     dtypes = compared.inquiry.dtypes
-    worst = [_COARSER[1] / _COARSER[0], 0.0]
+    worst = [[fine / _COARSER, 0.0] for fine in _FINE]
     for each in told:
         size = abs(each.point.at)
-        off, off_after = (one.distance(each.exact, dtypes, HALF_MAX) for one in (each.before, each.after))
+        off = each.before.distance(each.exact, dtypes, HALF_MAX)
         is_everyday = EVERYDAY[0] <= size <= EVERYDAY[1]
         was_right = off <= _RIGHT and size <= _LARGEST
         if was_right and is_everyday:
-            worst = [max(worst[0], off), max(worst[1], off_after)]
+            offs = zip(*(one.distances(each.exact, dtypes, HALF_MAX) for one in (each.before, each.after)))
+            worst = [[max(pair) for pair in zip(known, new)] for known, new in zip(worst, offs)]
         is_mended = not each.before.finite and each.after.finite and (not size or _JUDGED[0] <= size <= _JUDGED[1])
         if not (was_right or is_everyday or is_mended):
             continue
@@ -63,7 +66,8 @@ def meant(told: Sequence[PointAnswers], compared: Comparison) -> Iterator[Observ
             is_right = _is_near(each, exactly) and (is_right or not is_everyday)
         if is_right or not (was_right or is_everyday) or not _is_faint(compared, each.point):
             yield Observation(Question.MEANT, "the value or gradient", True, is_right, each.point.place)
-    yield Observation(Question.MEANT, "the precision under AMP", True, worst[1] <= worst[0] * _COARSER[0])
+    is_fine = all(after <= before * _COARSER for before, after in worst)
+    yield Observation(Question.MEANT, "the precision under AMP", True, is_fine)
 
 
 def _is_near(told: PointAnswers, exactly: Evaluation) -> bool:

@@ -148,7 +148,10 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool, 
     everything: list[Observation] = []
     beyond = [*pair.beyond, *(each.what for each in pair.elsewhere if not _means_the_same(each, seed))]
     outcome = Outcome(NOT_REPLAYABLE, "nothing was computed", observables.NON_FINITE)
+    is_idle = False
     for scale, out, given in _trials(pair):
+        if is_idle and scale != 1.0:
+            break  # it mends nothing of what shows already; what a scaled loss brings about besides is another defect
         compared = Comparison(before, after, Inquiry(before.operands, wanted, scale), device)
         found = tally(compared, points, pair.marks[1], out)
         if not everything:
@@ -169,6 +172,7 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool, 
         if trial.verdict == CONFIRMED or any(each.is_spoiled for each in (*defect, *everything)):
             return trial
         outcome = trial if scale == 1.0 else outcome
+        is_idle = any(one.is_left for one in defect) and not any(one.after and not one.before for one in defect)
         if by_digits and not any(one.before != one.after for one in defect):
             return _by_digits(found, everything, outcome, beyond)
         if given and outcome.verdict != NOT_OBSERVABLE:

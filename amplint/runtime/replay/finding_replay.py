@@ -24,6 +24,7 @@ from amplint.runtime.experiments import carried_states, other_repairs
 from amplint.runtime.experiments.by_observable import EXPERIMENTS
 from amplint.runtime.measures import linear_products
 from amplint.runtime.measures.measurement import Measurement
+from amplint.runtime.none_arguments import newly_none
 from amplint.runtime.numeric.other_values import other_values
 from amplint.runtime.numeric.verdict import BesideExpression, prove
 from amplint.runtime.refused_calls import newly_refused
@@ -64,7 +65,7 @@ def replay(
     unbound = newly_unbound(before.text, after.text)
     bound = bound_somewhere(after.text) if unbound and is_patch else frozenset()
     errors = [f"NameError: {name}" for name in unbound if name not in bound]
-    errors += newly_refused(_file(before), _file(after))
+    errors += [*newly_refused(_file(before), _file(after)), *newly_none(before, after)]
     if errors:
         said = [Observation(Question.NEW, error, True, False) for error in errors]
         return judge(said, Outcome(NOT_REPLAYABLE, "", rule.observable.measure))
@@ -148,7 +149,7 @@ def _by_template(
             beyond, told = (*beyond, *(each.what for each in told if each.is_spoiled)), []
     try:
         taken = take(before, own if other_repairs.is_other_spelling(before, own, after) else after, diagnostic)
-    except NotReplayable as problem:
+    except (NotReplayable, CannotMake) as problem:
         return unmeasured(told, Outcome(NOT_REPLAYABLE, str(problem), observable.measure, basis=TEMPLATE))
     observed = [*taken.observations(observable.tolerance), *told]
     return judge(

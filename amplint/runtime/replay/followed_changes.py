@@ -19,6 +19,7 @@ from amplint.runtime.changes import Change, changes, changes_in
 from amplint.runtime.replay.walked_side import ASKING, Side
 from amplint.runtime.statement_parts import conjuncts, has_part
 from amplint.runtime.training.path_facts import feeding
+from amplint.runtime.training.run_record import NotReplayable
 
 _ABOUT_REGIONS = frozenset(
     {HazardKind.BACKWARD_IN_AUTOCAST, HazardKind.REGION_SPANS_STEPS, HazardKind.FP16_WITHOUT_SCALER}
@@ -55,6 +56,22 @@ def not_followed(found: Sequence[Change], before: Side, after: Side, kind: Hazar
     is_tried = bool(mine.keys() - theirs.keys()) or any(len(theirs[key]) > 2 for key in theirs.keys() - mine.keys())
     following = _Following(kind, is_tried, _asking_names(found), _computed(before.file))
     return [one for one in found if not following.follows(one, before, after)]
+
+
+def refuse_several_losses(found: Sequence[Change], after: Side) -> None:
+    """Refuse changes that go round a loop over several losses, of which a walk knows but one.
+
+    Args:
+        found: the changes.
+        after: the text with the fix.
+
+    Raises:
+        NotReplayable: there is such a loop.
+    """
+    loops = [one.after for one in found if isinstance(one.after, ast.For)]
+    written = (each for each in loops if isinstance(each.iter, (ast.Tuple, ast.List)))
+    if any(isinstance(event, Backward) for each in written for event in after.events_in(each)):
+        raise NotReplayable("with the fix, a loop goes over several losses")
 
 
 def on_path(found: Sequence[Change], before: Side, after: Side, kind: HazardKind) -> list[Change]:

@@ -35,6 +35,8 @@ _NEAR = 0.05
 """How far gradients in half may be from those in float32, relative to them."""
 _FOLLOWED = 0.25
 """The same of what parameters have moved by, after several steps of an optimizer that divides by small numbers."""
+_GOES_ON = 3
+"""So many backward passes there are where training does not end with the first iteration."""
 READING = "the norm of the gradients that is read"
 """What is observed where the path measures gradients."""
 _Where = tuple[str, int]
@@ -97,6 +99,8 @@ def _lost(trio: Trio, before: Walk, after: Walk, kind: HazardKind, meant: set[st
     yield Observation(Question.LOST, "a forward pass in half precision", True, shares[1] >= shares[0])
     for name in _remade(after) - _remade(before):
         yield Observation(Question.LOST, f"what `{name}` has found out, made anew again and again,", True, False)
+    passes = [sum(isinstance(one, Backward) for one in walk.events) for walk in (before, after)]
+    yield Observation(Question.LOST, "every iteration but the first", True, passes[1] > 1 or passes[0] < _GOES_ON)
     given = [any(isinstance(one, ScalerUpdate) and one.given for one in walk.events) for walk in (before, after)]
     yield Observation(Question.LOST, "a loss scale that moves by itself", not given[0], not given[1])
     stepped = [

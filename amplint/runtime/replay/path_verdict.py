@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import islice
 
 from amplint.hazards.found import Found
+from amplint.model.events import Backward
 from amplint.model.observables import RAISED, Observable
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File
@@ -27,9 +28,16 @@ from amplint.runtime.replay.defect_paths import (
     subject_of,
     variants,
 )
-from amplint.runtime.replay.followed_changes import changes_of, computes_losses, not_followed, on_path
+from amplint.runtime.replay.followed_changes import (
+    changes_of,
+    computes_losses,
+    not_followed,
+    on_path,
+    refuse_several_losses,
+)
 from amplint.runtime.replay.path_observations import READING, observe, told_without_values
 from amplint.runtime.replay.path_walk import TooLong, Walk
+from amplint.runtime.replay.shown_units import wrong_units
 from amplint.runtime.replay.three_runs import Trial, emulation
 from amplint.runtime.replay.walked_side import Side
 from amplint.runtime.training.run_record import NotReplayable, Untrained
@@ -81,6 +89,7 @@ class PathReplay:
         kind = self.found.hazard.kind
         sides = Side(first, self.before), Side(second, self.after)
         changed = changes_of(*sides, kind, self.is_patch)
+        refuse_several_losses(changed, sides[1])
         with emulation(self.device), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # code with a defect is what torch warns about
             by_scalers = bool(left_to_scalers(first, second))
@@ -98,7 +107,7 @@ class PathReplay:
                 taken = path_measures.take(self.observable.measure, player, self.found.hazard)
             except NotReplayable as problem:
                 shown = Outcome(NOT_REPLAYABLE, str(problem), self.observable.measure, basis=PATH)
-                return unmeasured([*kept, *observed], shown)
+                return unmeasured([*kept, *observed, *self._units(sides)], shown)
             error = player.plain.before.error
             is_same = bool(error) and error == player.plain.after.error
             own_error = self._error_of_own(player) if is_same else None
@@ -115,6 +124,17 @@ class PathReplay:
         taken = replace(taken, assumed=(*taken.assumed, *player.assumed))
         beyond = not_followed(changed, *sides, kind)
         return self._told(taken, kept, observed, beyond, sides)
+
+    def _units(self, sides: tuple[Side, Side]) -> Iterator[Observation]:
+        """Whether gradients and losses are shown that a repair computes from others, and that have a power of the loss scale."""
+        if self.found.hazard.kind in (HazardKind.GRAD_READ_BEFORE_UNSCALE, HazardKind.SCALED_LOSS_REPORTED):
+            for event in sides[1].walk.events:
+                if isinstance(event, Backward) and event.site >= 0:
+                    program = self.after.analysis.program
+                    row = program.tree.range(program.places[event.site]).start.row
+                    for what in wrong_units(self.after.source.text, row):
+                        yield Observation(Question.MEANT, what, True, False)
+                    return
 
     def _told(
         self,

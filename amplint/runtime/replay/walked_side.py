@@ -66,7 +66,8 @@ class Side:
         """
         shows = (Forward, Report) if kind is HazardKind.GRAD_READ_BEFORE_UNSCALE else (Forward, Report, GradAccess)
         events = self.events_in(statement)
-        return any(not isinstance(event, shows) or getattr(event, "writes", False) for event in events)
+        acts = any(not isinstance(event, shows) or getattr(event, "writes", False) for event in events)
+        return acts or _changes_gradients(statement)
 
     def goes_round(self, loop: ast.For) -> bool:
         """Whether the path goes round a loop over objects that it knows."""
@@ -102,3 +103,10 @@ def _plain(text: str) -> str:
         return ast.unparse(ast.parse(text, mode="eval"))
     except SyntaxError:  # a statement, or a decorator
         return text
+
+
+def _changes_gradients(statement: ast.stmt) -> bool:
+    """Whether gradients are handed to a function that changes its operands."""
+    calls = [each for each in ast.walk(statement) if isinstance(each, ast.Call)]
+    changing = [each for each in calls if ast.unparse(each.func).endswith("_")]
+    return any(isinstance(each, ast.Attribute) and each.attr == "grad" for call in changing for each in call.args)

@@ -148,13 +148,19 @@ def scaler(facts: ObjectFacts, device: str, enabled: bool) -> torch.amp.GradScal
         facts: how the code makes it.
         device: the device type, "cuda" or "cpu".
         enabled: whether it scales.
+
+    Raises:
+        CannotMake: PyTorch refuses these settings.
     """
     made = Construction.read(facts.maker)
     settings = {name: made.keywords[name] for name in _SCALER_SETTINGS if name in made.keywords}
     settings["init_scale"] = number(facts.init_scale) or INIT_SCALE
     if "growth_interval" in settings:
         settings["growth_interval"] = int(settings["growth_interval"])
-    return torch.amp.GradScaler(device, enabled=enabled, **settings)
+    try:
+        return torch.amp.GradScaler(device, enabled=enabled, **settings)
+    except AssertionError as error:
+        raise CannotMake(f"the scaler cannot be made: {_line(error)}") from error
 
 
 def described(made: torch.optim.Optimizer) -> str:

@@ -107,9 +107,7 @@ class Training(ABC):
     def _backward(self, event: events.Backward) -> None:
         losses = self.losses.altered(event.site, self.losses.of(event.loss))
         if not all(loss.requires_grad for loss in losses.values()):
-            if self._setup.alterations:
-                raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
-            raise NotReplayable("the loss of a backward pass was computed without gradients")
+            raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
         for name in self._stepped if self._setup.cleared else ():
             self.optimizers[name].zero_grad()
         self._stepped.clear()
