@@ -1,10 +1,11 @@
 """Example scripts of others, with `amplint trace` and without: what they learn must be the same to the last bit.
 
-    python benchmarks/trace_examples.py --examples CLONE --nanogpt CLONE [--only NAME]
+    python benchmarks/trace_examples.py --clones FOLDER [--only NAME]
 
-The clones are those of github.com/pytorch/examples and github.com/karpathy/nanoGPT; numpy and gymnasium must be there. Each
-script gets a seed and a little random data, and runs twice, each time in a process of its own. All parameters that are alive
-at its end are hashed.
+In the folder lie clones of github.com/pytorch/examples and of nanoGPT, minGPT and makemore of github.com/karpathy; numpy,
+matplotlib and gymnasium must be there. Each script gets a seed and a little random data, and runs twice, each time in a process
+of its own. Every loss that is propagated, and all weights after each step, are hashed. A row of a table tells what came of
+it, what `amplint` finds in the script and the files beside it, and what the trace has seen.
 """
 
 from __future__ import annotations
@@ -17,50 +18,79 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 _SEEDED = """\
-import gc, hashlib, os, random, runpy, sys
+import hashlib, os, random, runpy, sys, types
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
+try:
+    from torch.utils.tensorboard import SummaryWriter
+except ImportError:  # where a script only writes its losses to
+    class SummaryWriter:
+        def __init__(self, **given): pass
+        def __getattr__(self, name): return lambda *args: None
+    sys.modules["torch.utils.tensorboard"] = types.SimpleNamespace(SummaryWriter=SummaryWriter)
 random.seed(0)
 torch.manual_seed(0)
 sys.argv = sys.argv[1:]
 sys.path.insert(0, os.path.dirname(sys.argv[0]))
-steps = 0
+steps, losses, weights = 0, [], hashlib.sha256()
 def count(optimizer, args, kwargs):
     global steps
+    for group in optimizer.param_groups:
+        for one in group["params"]:
+            weights.update(one.detach().numpy().tobytes())
     steps += 1
     if steps == 25:
         raise SystemExit  # some go on until they have learned
 register_optimizer_step_post_hook(count)
+# As torch's own code: the trace is to see the line of the script, not this one.
+exec(compile('''
+def backward(tensors, *args, **kwargs):
+    losses.append(tensors.detach().numpy().tobytes())
+    return original(tensors, *args, **kwargs)
+''', torch.__file__, "exec"), kept := {"losses": losses, "original": torch.autograd.backward})
+torch.autograd.backward = kept["backward"]
 try:
-    kept = runpy.run_path(sys.argv[0], run_name="__main__")
-except SystemExit as end:
-    kept = end
-parts = [one.detach().numpy().tobytes() for one in gc.get_objects() if type(one) is torch.nn.Parameter]
-print("LEARNED", *sorted({hashlib.sha256(one).hexdigest()[:16] for one in parts}))
+    runpy.run_path(sys.argv[0], run_name="__main__")
+except SystemExit:
+    pass
+print("LEARNED", steps, len(losses), hashlib.sha256(b"".join(losses)).hexdigest(), weights.hexdigest())
 """
 
 
-def _scripts(examples: Path, data: Path) -> dict[str, list[str]]:
-    """The command line of each script."""
-    words = [str(examples / "word_language_model/main.py"), "--data", str(data / "words"), "--epochs", "1"]
-    words += ["--emsize", "32", "--nhid", "32", "--batch_size", "8", "--bptt", "8", "--save", str(data / "model.pt")]
+class _Example(NamedTuple):
+    repository: str
+    script: str
+    arguments: tuple[str, ...] = ()
+    needs: str = ""
+    """Python that makes its data."""
+
+
+def _examples(data: Path) -> dict[str, _Example]:
+    words = ("--data", str(data / "words"), "--epochs", "1", "--emsize", "32", "--nhid", "32", "--batch_size", "8",
+             "--bptt", "8", "--save", str(data / "model.pt"))  # fmt: skip
+    tiny = ("--dataset=words", "--device=cpu", "--compile=False", "--eval_iters=1", "--block_size=16", "--batch_size=4",
+            "--n_layer=2", "--n_head=2", "--n_embd=32", "--max_iters=12", "--lr_decay_iters=12",
+            "--gradient_accumulation_steps=2", "--dtype=bfloat16", f"--out_dir={data / 'out'}")  # fmt: skip
+    names = ("-i", str(data / "names.txt"), "-n", "0", "--max-steps", "12", "--n-layer", "2", "--n-embd", "16")
     return {
-        "regression": [str(examples / "regression/main.py")],
-        "words, LSTM": [*words, "--use-optimizer"],
-        "words, transformer": [*words, "--model", "Transformer", "--lr", "1"],
-        "reinforce": [str(examples / "reinforcement_learning/reinforce.py"), "--log-interval", "1"],
-        "actor and critic": [str(examples / "reinforcement_learning/actor_critic.py"), "--log-interval", "1"],
-        "nanoGPT": [
-            str(data / "train.py"), "--dataset=words", "--device=cpu", "--compile=False", "--eval_iters=1",
-            "--block_size=16", "--batch_size=4", "--n_layer=2", "--n_head=2", "--n_embd=32", "--max_iters=12",
-            "--lr_decay_iters=12", "--gradient_accumulation_steps=2", "--dtype=bfloat16", f"--out_dir={data / 'out'}",
-        ],
-    }  # fmt: skip
+        "regression": _Example("examples", "regression/main.py"),
+        "words, LSTM": _Example("examples", "word_language_model/main.py", (*words, "--use-optimizer")),
+        "words, transformer": _Example(
+            "examples", "word_language_model/main.py", (*words, "--model", "Transformer", "--use-optimizer")
+        ),
+        "reinforce": _Example("examples", "reinforcement_learning/reinforce.py", ("--log-interval", "1")),
+        "actor and critic": _Example("examples", "reinforcement_learning/actor_critic.py", ("--log-interval", "1")),
+        "nanoGPT": _Example("nanoGPT", "train.py", tiny),
+        "adder": _Example("minGPT", "projects/adder/adder.py", ("--trainer.max_iters=12", "--trainer.num_workers=0")),
+        "makemore, transformer": _Example("makemore", "makemore.py", names),
+        "makemore, GRU": _Example("makemore", "makemore.py", (*names, "--type", "gru")),
+    }
 
 
-def _data(folder: Path) -> None:
+def _data(folder: Path, nanogpt: Path) -> None:
     import numpy
 
     words = folder / "words"
@@ -69,49 +99,70 @@ def _data(folder: Path) -> None:
     for name in ("train", "valid", "test"):
         text = " ".join(f"w{chosen.randrange(60)}" for _ in range(2_000))
         (words / f"{name}.txt").write_text(text.replace("w7 ", "\n"))
+    (folder / "names.txt").write_text("\n".join("".join(chosen.choices("abcdef", k=5)) for _ in range(1_200)))
     (folder / "data" / "words").mkdir(parents=True)
     for name in ("train", "val"):
         tokens = numpy.array([chosen.randrange(200) for _ in range(3_000)], dtype="uint16")
         tokens.tofile(folder / "data" / "words" / f"{name}.bin")
+    (folder / "configurator.py").symlink_to(nanogpt / "configurator.py")  # it is read from the current folder
 
 
-def _run(command: list[str], folder: Path) -> set[str]:
-    """What a script has learned, as the hashes of its parameters."""
-    limited = os.environ | {"OMP_NUM_THREADS": "1"}
+def _run(command: list[str], folder: Path, paths: str) -> str:
+    """What a script has learned: its steps, its losses, their hash, and that of its weights after each step."""
+    limited = os.environ | {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg", "PYTHONPATH": paths}
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=limited)
     learned = [line for line in done.stdout.splitlines() if line.startswith("LEARNED")]
-    if not learned:
-        raise SystemExit(f"failed: {(done.stderr.strip().splitlines() or ['nothing was said'])[-1]}")
-    return set(learned[0].split()[1:])
+    return learned[0] if learned else f"failed: {(done.stderr.strip().splitlines() or ['nothing was said'])[-1]}"
+
+
+def _linted(folder: Path) -> list[str]:
+    files = sorted(map(str, folder.glob("*.py")))
+    command = [sys.executable, "-m", "amplint", *files, "--select", "ALL", "--output-format", "json", "--no-cache"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    return sorted({one["code"] for one in json.loads(done.stdout)})
+
+
+def _row(name: str, clones: Path) -> tuple[str, bool]:
+    """The row of a script, and whether what it learns is the same."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        _data(folder, clones / "nanoGPT")
+        (folder / "seeded.py").write_text(_SEEDED)
+        example = _examples(folder)[name]
+        if example.needs:
+            subprocess.run([sys.executable, "-c", example.needs], cwd=folder, check=True)
+        script = clones / example.repository / example.script
+        paths = os.pathsep.join([str(clones / example.repository), os.environ.get("PYTHONPATH", "")])
+        alone = _run([sys.executable, "seeded.py", str(script), *example.arguments], folder, paths)
+        command = ["-m", "amplint", "trace", "--quiet", "--output", "trace.jsonl", "seeded.py", str(script)]
+        watched = _run([sys.executable, *command, *example.arguments], folder, paths)
+        if not alone.startswith("LEARNED"):
+            return f"| {name} | {example.script} | {alone} | | |", False
+        _, steps, losses, *_ = alone.split()
+        same = f"{losses} losses, weights of {steps} steps: " + (
+            "the same" if alone == watched else f"CHANGED {watched}"
+        )
+        run = json.loads((folder / "trace.jsonl").read_text().splitlines()[-1])
+        seen = sorted({one["code"] for one in run["defects"]})
+        read = _linted(script.parent)
+        return (
+            f"| {example.repository} | {name} | {same} | {' '.join(read) or 'none'} | {' '.join(seen) or 'none'} |",
+            alone == watched,
+        )
 
 
 def main() -> int:
     """Run the scripts, and say of each whether the trace has changed anything."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--examples", type=Path, required=True)
-    parser.add_argument("--nanogpt", type=Path, required=True)
+    parser.add_argument("--clones", type=Path, required=True)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
     changed = 0
-    for name in _scripts(Path(), Path()):
-        if options.only not in name:
-            continue
-        with tempfile.TemporaryDirectory() as made:
-            folder = Path(made)
-            _data(folder)
-            (folder / "seeded.py").write_text(_SEEDED)
-            for path in options.nanogpt.resolve().glob("*.py"):  # it reads its own files from the current folder
-                (folder / path.name).symlink_to(path)
-            script = _scripts(options.examples.resolve(), folder)[name]
-            alone = _run([sys.executable, "seeded.py", *script], folder)
-            traced = ["-m", "amplint", "trace", "--output", "trace.jsonl", "seeded.py", *script]
-            watched = _run([sys.executable, *traced], folder)
-            run = json.loads((folder / "trace.jsonl").read_text().splitlines()[-1])
-            again = "run again" if run["profile"] else f"not run again: {run['not_again'] or 'no step'}"
-            codes = [one["code"] for one in run["defects"]] or "no defects"
-            changed += not alone <= watched  # a copy of a model may live longer in a traced program
-            same = f"{len(alone)} parameters are the same" if alone <= watched else "CHANGED"
-            print(f"{name}: {run['totals']['tried']} steps, {again}, {codes}; {same}", flush=True)
+    for name in _examples(Path()):
+        if options.only in name:
+            row, is_same = _row(name, options.clones.resolve())
+            print(row, flush=True)
+            changed += not is_same
     return 1 if changed else 0
 
 

@@ -86,7 +86,7 @@ _BLIND = "the condition around the call does not tell whether the step was taken
 
 
 _HOOKS = tuple(rf"def {name}\(" for name in ("after_step", "after_iter", "after_train_iter", "after_train_step",
-                                              "on_step_end", "on_batch_end", "on_train_batch_end"))  # fmt: skip
+                                              "on_step_end", "on_batch_end", "on_train_batch_end", "on_update_end"))  # fmt: skip
 
 
 @rule("AMP107", KIND, WARNING, HIGH, "0.1.0", fix=SAFE, triggers=_HOOKS, observable=Observable(SCHEDULER_LEAD))

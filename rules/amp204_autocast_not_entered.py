@@ -90,7 +90,10 @@ def check(file: File) -> Iterator[Finding]:
 
 
 def _is_class(file: File, context: cst.BaseExpression) -> bool:
-    """Whether an expression names the class of regions, or on some runs a class of contexts that do nothing."""
+    """Whether an expression names the class of regions, or on some runs a class of contexts that do nothing; of two
+    expressions that stand in the statement itself, whether one does."""
+    if isinstance(context, cst.IfExp):
+        return _is_class(file, context.body) or _is_class(file, context.orelse)
     options = list(_options(file, context, 3))
     makers = [each for each in options if file.contexts.maker(each) is not None]
     return bool(makers) and all(each in makers or file.names.all_in(each, _IDLE) for each in options)

@@ -1,4 +1,4 @@
-"""The dtype of an autocast region lowers nothing.
+"""An autocast region is given a dtype that is not half precision.
 
 ## What it does
 Flags a region whose dtype is neither float16 nor bfloat16 if mixed precision begins there: around the forward pass of a

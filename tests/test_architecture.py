@@ -14,7 +14,7 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 PICTURE = PAGE.partition("```mermaid\n")[2].partition("```")[0]
 BOXES = dict(re.findall(r'(\w+)\["([\w/.]+)', PICTURE))
 """The folder or file that each name in the picture stands for."""
-AT_THE_ROOT = ("amplint", "rules", "fixtures", "tests", "docs")
+AT_THE_ROOT = ("amplint", "rules", "fixtures", "tests", "docs", "scripts", "benchmarks", "editors")
 REFERENCES = sorted(set(re.findall(r"`([\w/]+(?:/|\.py|\.md))(?::([\w.]+))?`", PAGE)))
 
 Arrow = tuple[str, str]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
-from subprocess import PIPE
 
 import pytest
 from checkout import ROOT
-from fixture_harness import fixtures_of
+from fixture_harness import dressed, fixtures_of
 from program import AMPLINT, environment
 
 from amplint.engine.registry import rule_index
@@ -20,29 +20,20 @@ OPTIONS = ("--isolated", "--no-cache", "--quiet", "--exit-zero", "--select", "AL
 DEFAULT = {rule.code for rule in rule_index() if rule.default}
 
 
-@pytest.fixture(scope="module")
-def reports() -> list[bytes]:
-    """What two runs on the whole folder report, with two hash seeds."""
-    runs = [
-        subprocess.Popen(
-            [*AMPLINT, "fixtures", *OPTIONS],
-            cwd=ROOT,
-            env={**environment(), "PYTHONHASHSEED": seed},
-            stdout=PIPE,
-            stderr=PIPE,
-        )
-        for seed in ("1", "2")
-    ]
-    said = [run.communicate(timeout=600) for run in runs]
-    assert [(run.returncode, err) for run, (_, err) in zip(runs, said)] == [(0, b"")] * 2
-    return [out for out, _ in said]
+@cache
+def reported(seed: str, *paths: str) -> bytes:
+    """What a run with a hash seed reports."""
+    environment_ = {**environment(), "PYTHONHASHSEED": seed}
+    run = subprocess.run([*AMPLINT, *paths, *OPTIONS], cwd=ROOT, env=environment_, capture_output=True, timeout=600)
+    assert (run.returncode, run.stderr) == (0, b"")
+    return run.stdout
 
 
 @pytest.fixture(scope="module")
-def findings(reports: list[bytes]) -> dict[Path, Counter[Marked]]:
-    """What is found, by file."""
+def findings() -> dict[Path, Counter[Marked]]:
+    """What is found in the whole folder, by file."""
     found: dict[Path, Counter[Marked]] = defaultdict(Counter)
-    for one in json.loads(reports[0]):
+    for one in json.loads(reported("1", "fixtures")):
         fix = one["fix"]["applicability"] if one["fix"] else "none"
         found[ROOT / one["filename"]][Marked(one["location"]["row"], one["code"], fix)] += 1
     return found
@@ -52,8 +43,11 @@ def of_default_rules(found: Counter[Marked]) -> Counter[Marked]:
     return Counter({each: n for each, n in found.items() if each.code in DEFAULT})
 
 
-def test_the_report_does_not_depend_on_the_hash_seed(reports: list[bytes]) -> None:
-    assert reports[0] == reports[1]
+def test_the_report_does_not_depend_on_the_hash_seed(all_dresses: bool) -> None:
+    """Tried on the fixtures that are put into every dress, and with `--all-dresses` on all."""
+    some = sorted(str(each.path.relative_to(ROOT)) for rule in rule_index() for each in dressed(rule.code))
+    one, other = (reported(seed, *(["fixtures"] if all_dresses else some)) for seed in ("1", "2"))
+    assert one == other and json.loads(one)
 
 
 def test_nothing_is_found_in_clean_and_in_fixed_files(findings: dict[Path, Counter[Marked]]) -> None:

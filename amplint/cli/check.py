@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _UNASKED = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
 
 
-@click.command("check", cls=SectionedCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("check", short_help="Find misuse of mixed precision, and fix it.", cls=SectionedCommand)
 @click.argument("paths", nargs=-1, shell_complete=complete_files)
 @with_options(*FIXING, *REPLAY, *SELECTION, *SHOWING, *TEAM, *REPORT, *RUN, *WATCHING)
 def check(**values: Any) -> int:

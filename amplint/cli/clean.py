@@ -11,9 +11,10 @@ from amplint.cli.option_values import as_path
 from amplint.cli.summary import count
 from amplint.engine.cache_storage import VARIABLE, Storage
 from amplint.engine.config import ConfigError, Overrides, SettingsResolver
+from amplint.system.reading import explained
 
 
-@click.command("clean", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("clean", short_help="Remove the cache.")
 @click.option("--cache-dir", metavar="FOLDER", callback=as_path, envvar=VARIABLE, help="Where the cache lies.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
 def clean(cache_dir: Path | None, quiet: bool) -> int:
@@ -27,7 +28,7 @@ def clean(cache_dir: Path | None, quiet: bool) -> int:
         console.problem("", str(error))
         return FAILED
     except OSError as error:
-        console.problem("", one_line(f"the cache cannot be removed: {error}"))
+        console.problem("", one_line(f"the cache cannot be removed: {explained(error)}"))
         return FAILED
     console.note(f"Removed the cache of {count(number, 'folder')} from {folder}" if number else f"No cache in {folder}")
     return CLEAN

@@ -13,7 +13,7 @@ from amplint.engine.config_values import KEYS, SettingKey
 from amplint.engine.nearest import nearest
 
 
-@click.command("config", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("config", short_help="List the keys of the settings, or explain some.")
 @click.argument("keys", nargs=-1, metavar="[KEY]...", shell_complete=complete_keys)
 @TEXT_OR_JSON
 def config(keys: tuple[str, ...], output_format: str) -> int:

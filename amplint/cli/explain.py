@@ -20,7 +20,7 @@ def _bold_headings(page: str) -> str:
     return re.sub(r"^#+ (.*)$", "\x1b[1m\\1\x1b[0m", page, flags=re.MULTILINE)
 
 
-@click.command("explain", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("explain", short_help="Show the pages of rules.")
 @click.argument("rules", nargs=-1, required=True, metavar="RULES...", shell_complete=complete_rules)
 @TEXT_OR_JSON
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="When to use colours.")

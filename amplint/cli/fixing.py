@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from amplint.cli.console import Console, say, say_bytes, wants_color
@@ -43,6 +44,57 @@ Narrow = Callable[[Source, FileReport], FileReport]
 """Takes from a report what is not to be fixed."""
 
 
+@dataclass(frozen=True)
+class _Fixing:
+    """A file that is to be fixed.
+
+    Attributes:
+        item: the file.
+        wanted: the files of the run, of which one may be standard input.
+        options: what was asked for.
+        narrowings: take from a report, one after the other, what is not to be fixed.
+        facts: what holds for the project.
+        entered: the contexts in which other files call functions of this one.
+    """
+
+    item: FoundFile
+    wanted: Targets
+    options: Options
+    narrowings: Sequence[Narrow]
+    facts: frozenset[str]
+    entered: tuple[CallerContext, ...]
+
+    def fixed(self) -> _Repaired:
+        """Fix it, on disk if that is wanted. What another program makes of it meanwhile is read, and fixed if need be."""
+        for _ in range(_TRIES):
+            repaired = self._repair()
+            if not repaired.outcome.applied or self.options.diff or self.wanted.stdin is not None:
+                return repaired
+            with suppress(Changed):
+                write(self.item.path, repaired.data, repaired.new, self.item.others)
+                return repaired
+        raise FixError("is changed again and again by another program; not fixed")
+
+    def _repair(self) -> _Repaired:
+        item = self.item
+        try:
+            data = self.wanted.read(item.path)
+            source = with_location(Source.from_bytes(item.display, data), item.settings, item.path, self.entered)
+        except OSError as error:
+            raise FixError(f"cannot be read: {error.strerror or error}") from error
+        except SourceError as error:
+            raise FixError(str(error)) from error
+        if self.options.adds_comments:
+            return _Repaired(source, data, suppress_source(source, self._lint, self.options.add_ignore))
+        return _Repaired(source, data, fix_source(source, self._lint, self.options.unsafe_fixes))
+
+    def _lint(self, source: Source) -> FileReport:
+        report = check_again(source, self.item.settings, self.item.path, self.entered, self.facts)
+        for narrow in self.narrowings:
+            report = narrow(source, report)
+        return report
+
+
 def fix_all(
     wanted: Targets, result: Result, options: Options, console: Console, narrowings: Sequence[Narrow] = ()
 ) -> None:
@@ -68,7 +120,7 @@ def fix_all(
             report = result.reports[index]
             # What a finding needs that was not withdrawn, the project establishes.
             known = facts.union(*(each.needs for each in report.diagnostics))
-            repaired = _fixed(item, wanted, known, options, narrowings, report.entered)
+            repaired = _Fixing(item, wanted, options, narrowings, known, report.entered).fixed()
         except FixError as error:
             console.problem(item.display, str(error))
             continue
@@ -84,51 +136,6 @@ def fix_all(
         result.texts[item.display] = Source.from_bytes(item.display, repaired.new)
     if printed is not None and not options.diff:
         say_bytes(printed)
-
-
-def _fixed(
-    item: FoundFile,
-    wanted: Targets,
-    facts: frozenset[str],
-    options: Options,
-    narrowings: Sequence[Narrow],
-    entered: tuple[CallerContext, ...],
-) -> _Repaired:
-    """Fix a file, on disk if that is wanted. What another program makes of it meanwhile is read, and fixed if need be."""
-    for _ in range(_TRIES):
-        repaired = _repair(item, wanted, facts, options, narrowings, entered)
-        if not repaired.outcome.applied or options.diff or wanted.stdin is not None:
-            return repaired
-        with suppress(Changed):
-            write(item.path, repaired.data, repaired.new, item.others)
-            return repaired
-    raise FixError("is changed again and again by another program; not fixed")
-
-
-def _repair(
-    item: FoundFile,
-    wanted: Targets,
-    facts: frozenset[str],
-    options: Options,
-    narrowings: Sequence[Narrow],
-    entered: tuple[CallerContext, ...],
-) -> _Repaired:
-    def lint(source: Source) -> FileReport:
-        report = check_again(source, item.settings, item.path, entered, facts)
-        for narrow in narrowings:
-            report = narrow(source, report)
-        return report
-
-    try:
-        data = wanted.read(item.path)
-        source = with_location(Source.from_bytes(item.display, data), item.settings, item.path, entered)
-    except OSError as error:
-        raise FixError(f"cannot be read: {error.strerror or error}") from error
-    except SourceError as error:
-        raise FixError(str(error)) from error
-    if options.adds_comments:
-        return _Repaired(source, data, suppress_source(source, lint, options.add_ignore))
-    return _Repaired(source, data, fix_source(source, lint, options.unsafe_fixes))
 
 
 def _changeable(report: FileReport, options: Options) -> bool:

@@ -81,7 +81,9 @@ class CommandGroup(click.Group):
             code = super().main(args, prog_name or "amplint", complete_var, standalone_mode=False, **extra)
         except click.UsageError as error:
             command = error.ctx.command_path if error.ctx else "amplint check"
-            say(sys.stderr, f"error: {one_line(error.format_message())}; see `{command} -h`\n")
+            message = one_line(error.format_message())
+            message = message if message.endswith("...") else message.removesuffix(".")
+            say(sys.stderr, f"error: {message}; see `{command} -h`\n")
             sys.exit(FAILED)
         except (Unwritable, OSError) as error:
             say(sys.stderr, f"error: {one_line(_why(error))}\n")
@@ -109,6 +111,8 @@ def _why(error: Exception) -> str:
         say(sys.stdout, "")
     except Unwritable as unwritable:
         error = unwritable
+    if isinstance(error, FileNotFoundError) and error.filename is None:
+        return "the current folder is not there any more"
     if isinstance(error, OSError) and error.filename is None:
         return f"standard output cannot be written: {error.strerror or error}"
     return str(error)

@@ -13,7 +13,7 @@ from amplint.report.merging import MergeError, put_together, read_part
 from amplint.system.reading import SOURCE_LIMIT, read_file
 
 
-@click.command("merge", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("merge", short_help="Put reports, or parts of a baseline, together.")
 @click.argument("reports", nargs=-1, required=True)
 @click.option("-o", "--output-file", metavar="FILE", help="Write the report to a file; - is stdout.")
 def merge(reports: tuple[str, ...], output_file: str | None) -> int:

@@ -115,6 +115,7 @@ SELECTION = section(
         metavar="FILE|TOML",
         callback=read.given_settings,
         envvar="AMPLINT_CONFIG",
+        show_envvar=True,
         help="The pyproject.toml or amplint.toml for all files, or a setting: 'torch-version = \"2.4\"'.",
     ),
     click.option("--ignore-noqa", is_flag=True, help="Report what comments suppress, too."),
@@ -140,6 +141,7 @@ REPORT = section(
         metavar="FORMAT[=FILE]",
         callback=outputs,
         envvar="AMPLINT_OUTPUT_FORMAT",
+        show_envvar=True,
         help=f"The form of the report, and its file; may be given several times. One of {', '.join(FORMATS)}. "
         "Default: full on a terminal, concise elsewhere.",
     ),
@@ -155,6 +157,7 @@ _OUTPUT_FILE = click.option(
     metavar="FILE",
     callback=read.report_file,
     envvar="AMPLINT_OUTPUT_FILE",
+    show_envvar=True,
     help="Write the report to a file; - is stdout.",
 )
 
@@ -166,13 +169,19 @@ RUN = (
             "-j", "--jobs", type=click.IntRange(0), default=0, help="Processes to use; 0: one for each processor."
         ),
         click.option(
-            "-n", "--no-cache", is_flag=True, envvar="AMPLINT_NO_CACHE", help="Neither read nor write the cache."
+            "-n",
+            "--no-cache",
+            is_flag=True,
+            envvar="AMPLINT_NO_CACHE",
+            show_envvar=True,
+            help="Neither read nor write the cache.",
         ),
         click.option(
             "--cache-dir",
             metavar="FOLDER",
             callback=read.as_path,
             envvar="AMPLINT_CACHE_DIR",
+            show_envvar=True,
             help="Where the cache lies.",
         ),
         click.option("--stdin-filename", metavar="PATH", help="What to call the text that is read from `-`."),
@@ -217,8 +226,19 @@ TEXT_OR_JSON = click.option(
 
 WATCHING = section(
     "The run",
-    click.option("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C."),
+    click.option("-w", "--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C."),
 )
+
+
+PROGRAM = (
+    click.option("-m", "is_module", is_flag=True, help="SCRIPT is the name of a module."),
+    click.argument("script"),
+    click.argument("arguments", nargs=-1, type=click.UNPROCESSED),
+)
+"""A program of the user's, for commands that run one."""
+
+ANY_ARGUMENTS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+"""How click reads what follows the script: it is the script's own, options and all."""
 
 
 def with_options(*options: Decorator[Any]) -> Decorator[Any]:

@@ -13,6 +13,7 @@ import click
 
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, INTERRUPTED, Console, say
 from amplint.cli.linting import findings_by_row
+from amplint.cli.option_groups import ANY_ARGUMENTS, PROGRAM, with_options
 from amplint.cli.option_values import as_file
 from amplint.cli.reporting import write_file
 from amplint.cli.trace_outputs import NoOutput
@@ -43,12 +44,10 @@ def _script(target: str, arguments: tuple[str, ...], is_module: bool) -> Script:
     return Script(target, arguments, is_module)
 
 
-_ANY_ARGUMENTS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
-"""What follows the script is its own, options and all."""
-
-
-@click.command("profile", context_settings={"help_option_names": ["-h", "--help"], **_ANY_ARGUMENTS})
-@click.option("-m", "is_module", is_flag=True, help="SCRIPT is the name of a module.")
+@click.command(
+    "profile", short_help="Run a program in each precision, and say which one pays.", context_settings=ANY_ARGUMENTS
+)
+@with_options(*PROGRAM)
 @click.option("--steps", type=click.IntRange(2), default=20, show_default=True, metavar="N",
               help="Measure N steps of optimizers in each turn.")  # fmt: skip
 @click.option("--warmup", type=click.IntRange(1), default=5, show_default=True, metavar="K",
@@ -60,8 +59,6 @@ _ANY_ARGUMENTS = {"ignore_unknown_options": True, "allow_interspersed_args": Fal
 @click.option("--output", metavar="FILE", callback=as_file, help="Write all numbers as JSON.")
 @click.option("--html", metavar="FILE", callback=as_file, help="Write a page with charts; needs bokeh: amplint[trace].")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
-@click.argument("script")
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def profile(
     script: str,
     arguments: tuple[str, ...],

@@ -32,7 +32,7 @@ _HISTORY = click.option(
 )
 
 
-@click.command("report", cls=SectionedCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("report", short_help="Write one page for a team.", cls=SectionedCommand)
 @click.argument("paths", nargs=-1)
 @with_options(_HTML, _HISTORY, *SELECTION, *RUN[1:])
 def report(html: str, history: int | None, **values: Any) -> int:

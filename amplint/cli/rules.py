@@ -15,7 +15,7 @@ from amplint.engine.registry import RegistryError, RuleInfo
 from amplint.engine.selection import all_rules, rules_named, unknown_rule
 
 
-@click.command("rules", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("rules", short_help="List rules.")
 @click.argument("selectors", nargs=-1, metavar="[RULES]...", shell_complete=complete_rules)
 @TEXT_OR_JSON
 def rules(selectors: tuple[str, ...], output_format: str) -> int:

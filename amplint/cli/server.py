@@ -16,7 +16,7 @@ from amplint.engine.config import ConfigError, SettingsResolver
 from amplint.engine.registry import RegistryError
 
 
-@click.command("server", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("server", short_help="Run the language server, which editors talk to.")
 @with_options(*SELECTION)
 def server(**values: Any) -> int:
     """Run the language server (LSP), which editors talk to on the standard streams; see docs/editors.md.

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from amplint.cli.console import CLEAN, FAILED, FINDINGS, Console, say
+from amplint.cli.option_groups import ANY_ARGUMENTS, PROGRAM, with_options
 from amplint.cli.option_values import as_file
 from amplint.cli.trace_outputs import NoOutput, TraceOutputs, seen_defects
 from amplint.runtime.device_names import AUTO, CHOICES
@@ -31,12 +32,10 @@ def _limits(ctx: click.Context, param: click.Parameter, wanted: str | None) -> d
     return limits
 
 
-_ANY_ARGUMENTS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
-"""What follows the script is its own, options and all."""
-
-
-@click.command("trace", context_settings={"help_option_names": ["-h", "--help"], **_ANY_ARGUMENTS})
-@click.option("-m", "is_module", is_flag=True, help="SCRIPT is the name of a module.")
+@click.command(
+    "trace", short_help="Run a program, and say what its mixed precision does.", context_settings=ANY_ARGUMENTS
+)
+@with_options(*PROGRAM)
 @click.option("--device", type=click.Choice(CHOICES), default=AUTO, show_default=True,
               help="Where the script runs; cuda-emulated: on the CPU, with CUDA's dtypes.")  # fmt: skip
 @click.option("--steps", type=click.IntRange(1), default=None, metavar="N", help="Stop after N steps of optimizers.")
@@ -54,8 +53,6 @@ _ANY_ARGUMENTS = {"ignore_unknown_options": True, "allow_interspersed_args": Fal
     help="Exit with 1 on `hazards`, `nonfinite` or `skips>SHARE`; with commas.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error.")
-@click.argument("script")
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def trace(
     script: str,
     arguments: tuple[str, ...],

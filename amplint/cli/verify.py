@@ -85,7 +85,7 @@ _REPORT = section(
 )  # fmt: skip
 
 
-@click.command("verify", cls=SectionedCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("verify", short_help="Replay fixes on a device, and say whether they hold.", cls=SectionedCommand)
 @click.argument("paths", nargs=-1)
 @with_options(*section("What is replayed", _UNSAFE, _AGAINST, _TRUST), *REPLAY, *SELECTION, *_REPORT, *RUN)
 def verify(evidence: Path | None, against: str | None, **values: Any) -> int:

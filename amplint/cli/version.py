@@ -13,7 +13,7 @@ from amplint.cli.console import CLEAN, say
 from amplint.cli.option_groups import TEXT_OR_JSON
 
 
-@click.command("version", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("version", short_help="Show the version.")
 @TEXT_OR_JSON
 def version(output_format: str) -> int:
     """Show the version; as JSON those of Python, LibCST and PyTorch, too, as far as they are installed."""

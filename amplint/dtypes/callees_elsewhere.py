@@ -59,10 +59,10 @@ class CalleesElsewhere:
         named = self._places(func)
         if named:
             return [Target(path, name) for path, name in named]
-        made = self._made(func, "")
-        if not made and isinstance(func, cst.Attribute) and not _is_common(func.attr.value):
-            made = self._made(func.value, func.attr.value)
-        return made
+        method = func.attr.value if isinstance(func, cst.Attribute) and not _is_common(func.attr.value) else ""
+        methods = self._made(func.value, method) if method and isinstance(func, cst.Attribute) else []
+        known = [target for target in methods if target.file]
+        return known or self._made(func, "") or methods
 
     def _places(self, node: cst.BaseExpression) -> list[tuple[str, str]]:
         """The files of the project, each with a name in it, that an expression may stand for."""

@@ -10,7 +10,7 @@ import libcst as cst
 
 from amplint.dtypes import containers
 from amplint.dtypes.frames import StackFrame
-from amplint.dtypes.functions import Functions
+from amplint.dtypes.higher_order import HigherOrder
 from amplint.dtypes.literals import joined
 from amplint.dtypes.tensor_calls import MODULES, no_result
 from amplint.dtypes.values import (
@@ -20,6 +20,7 @@ from amplint.dtypes.values import (
     Choice,
     Class,
     Closure,
+    FromLibrary,
     GradientFlow,
     Instance,
     Items,
@@ -40,7 +41,7 @@ _NUMBERS = frozenset({"builtins.len", "builtins.int", "numpy.sqrt", "numpy.prod"
 _BACKWARD = re.compile(r"backward$|scaler$")
 
 
-class Calls(Functions):
+class Calls(HigherOrder):
     """Evaluates calls."""
 
     def call(self, node: cst.Call, frame: StackFrame) -> Value:
@@ -56,7 +57,7 @@ class Calls(Functions):
                 self.reach(value, frame)
         if isinstance(node.func, cst.Attribute):
             return self._method(node, node.func, called, arguments, frame)
-        return self._apply(self.evaluate(node.func, frame), node, called, arguments, frame)
+        return self.apply(self.evaluate(node.func, frame), node, called, arguments, frame)
 
     def _arguments(self, args: Sequence[cst.Arg], frame: StackFrame) -> Arguments:
         if not args:
@@ -76,6 +77,7 @@ class Calls(Functions):
         return meaning
 
     def _known(self, meaning: str, node: cst.Call, arguments: Arguments, frame: StackFrame) -> Value | None:
+        meaning = layers.ALIKE.get(meaning, meaning)
         module, _, name = meaning.rpartition(".")
         if meaning in layers.WRAPPERS:
             return arguments.values[0] if arguments.values else UNKNOWN
@@ -89,7 +91,7 @@ class Calls(Functions):
             return Number(integer=name in ("len", "int"))
         if module in MODULES:
             return self.torch_call(name, node, arguments, frame)
-        return None
+        return self.passed_on(meaning, node, arguments, frame)
 
     def _made_record(self, arguments: Arguments) -> Value:
         """What `dict(...)` and its relatives make."""
@@ -100,11 +102,7 @@ class Calls(Functions):
     def _layer(self, name: str, node: cst.Call, arguments: Arguments) -> Value:
         if name == "ModuleList":
             return arguments.values[0] if arguments.values else Items(())
-        if name == "Sequential":
-            starred = arguments.keywords.get("*")
-            parts = arguments.values if starred is None else (UNKNOWN,)
-            return Layer(name, node, parts)
-        return Layer(name, node)
+        return Layer(name, node, self.parts_of_chain(node, arguments) if name == "Sequential" else ())
 
     def _method(self, node: cst.Call, func: cst.Attribute, name: str, arguments: Arguments, frame: StackFrame) -> Value:
         if isinstance(func.value, cst.Call) and dotted(func.value.func) == "super":
@@ -113,7 +111,7 @@ class Calls(Functions):
         if name == "backward":
             self.reach(base, frame)
         if isinstance(base, Tensor) and (kept := self.kept.get(dotted(func))) is not None:
-            return self._apply(kept, node, name, arguments, frame)
+            return self.apply(kept, node, name, arguments, frame)
         if isinstance(base, Choice) and name not in layers.SAME_MODULE:
             return joined([self._method_of(each, node, func, name, arguments, frame) for each in base.options])
         return self._method_of(base, node, func, name, arguments, frame)
@@ -127,7 +125,7 @@ class Calls(Functions):
             if self._is_model(name, base, frame):
                 return self._leave(self._model(node, frame), node, arguments, frame)
             if base == UNKNOWN and not _TENSOR_METHODS.match(name):
-                return self._apply(UNKNOWN, node, name, arguments, frame)
+                return self.apply(UNKNOWN, node, name, arguments, frame)
             return self.torch_call(name, node, arguments.of_method(func.value, base), frame)
         if isinstance(base, Record):
             return self._record_method(base, func, name, arguments, frame)
@@ -135,10 +133,11 @@ class Calls(Functions):
             if not (isinstance(base, Instance) and self.classes.of(base.cls).method(name)):
                 return base
         if isinstance(base, Layer):
-            return self._apply(base, node, name, arguments, frame) if name == "forward" else UNKNOWN
+            return self.apply(base, node, name, arguments, frame) if name == "forward" else UNKNOWN
         if isinstance(base, Instance):
-            return self._apply(self.attribute_of(base, name, frame), node, name, arguments, frame)
-        if isinstance(base, Items) and name == "append":
+            return self.apply(self.attribute_of(base, name, frame), node, name, arguments, frame)
+        if isinstance(base, Items) and (grown := self.grown(base, name, arguments)) is not None:
+            self.assign(func.value, grown, frame)
             return UNKNOWN
         return no_result(base, *arguments.values)
 
@@ -164,12 +163,15 @@ class Calls(Functions):
             return UNKNOWN
         return self.invoke(Closure(method, None, frame.this), arguments, frame, name)
 
-    def _apply(self, value: Value, node: cst.Call, called: str, arguments: Arguments, frame: StackFrame) -> Value:
+    def apply(self, value: Value, node: cst.Call, called: str, arguments: Arguments, frame: StackFrame) -> Value:
         if isinstance(value, Choice):
             made = [each for each in value.options if not self._is_excluded(each, node)]
-            return joined([self._apply(each, node, called, arguments, frame) for each in made or value.options])
+            return joined([self.apply(each, node, called, arguments, frame) for each in made or value.options])
         if isinstance(value, Closure):
             return self.invoke(value, arguments, frame, called)
+        if isinstance(value, FromLibrary):
+            known = self._known(value.meaning, node, arguments, frame)
+            return known if known is not None else no_result(*arguments.all)
         if isinstance(value, Class):
             return self.construct(value.node, arguments, frame)
         if isinstance(value, Layer):
@@ -212,7 +214,7 @@ class Calls(Functions):
             value = arguments.get(0) or UNKNOWN
             for part in layer.parts:
                 step = Arguments((), (value,))
-                value = self._apply(part, node, "", step, frame)
+                value = self.apply(part, node, "", step, frame)
             # Where the last layer rounds, no expression of the caller can be widened before it.
             return changed(value, cure=None) if isinstance(value, Tensor) else value
         name = layers.LAYERS.get(layer.kind)

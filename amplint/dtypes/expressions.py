@@ -168,6 +168,8 @@ class Expressions(ValueParts, ABC):
             in_place: whether it is an augmented assignment, which overwrites a tensor.
         """
         one, other = self.evaluate(left, frame), self.evaluate(right, frame)
+        if op == "add" and isinstance(one, Items) and isinstance(other, Items):
+            return Items((*one.items, *other.items))
         if one == UNKNOWN and self._is_setting(left):
             one = Number()
         if other == UNKNOWN and self._is_setting(right):

@@ -7,6 +7,7 @@ from amplint.dtypes.values import (
     Choice,
     Class,
     Closure,
+    FromLibrary,
     Instance,
     Items,
     Layer,
@@ -18,7 +19,7 @@ from amplint.dtypes.values import (
 )
 from amplint.model.torch import precision
 
-_CALLED = (Layer, Closure, Class, Instance, Choice)
+_CALLED = (Layer, Closure, Class, FromLibrary, Instance, Choice)
 """Values that are called."""
 _MAX_OPTIONS = 6
 """Of more modules or functions than these nothing is known: each is followed at every call."""
@@ -39,8 +40,13 @@ def join_values(left: Value, right: Value) -> Value:
     """
     if left is right or left == right:
         return left
-    if isinstance(left, Items) and isinstance(right, Items) and len(left.items) == len(right.items):
-        return Items(tuple(join_values(one, other) for one, other in zip(left.items, right.items)))
+    if isinstance(left, Items) and isinstance(right, Items):
+        shared = [join_values(one, other) for one, other in zip(left.items, right.items)]
+        if len(left.items) == len(right.items):
+            return Items(tuple(shared))
+        longer = max(left.items, right.items, key=len)
+        if longer[: len(shared)] == tuple(shared):  # a list that grows in a loop, or under a condition
+            return Items(longer)
     if isinstance(left, Number) and isinstance(right, Number):
         return Number()
     if isinstance(left, Record) and isinstance(right, Record):

@@ -12,9 +12,23 @@ from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import join_values, unknown
 from amplint.dtypes.literals import SIZE, item, joined, limit
 from amplint.dtypes.operators import Operators
-from amplint.dtypes.values import UNKNOWN, Choice, DType, Finfo, Instance, Items, Layer, Number, Record, Tensor, Value
+from amplint.dtypes.values import (
+    UNKNOWN,
+    Choice,
+    Closure,
+    DType,
+    Finfo,
+    FromLibrary,
+    Instance,
+    Items,
+    Layer,
+    Number,
+    Record,
+    Tensor,
+    Value,
+)
 from amplint.model.records import changed
-from amplint.model.torch import precision
+from amplint.model.torch import layers, precision
 from amplint.syntax.bindings import dotted
 from amplint.syntax.nodes import children
 
@@ -83,14 +97,17 @@ class ValueParts(Operators, ABC):
             return found
         if node.value in ("True", "False"):
             return Number(float(node.value == "True"))
-        return self.definition(node) or self._dtype(node) or UNKNOWN
+        return self.definition(node) or self._named_by_library(node) or UNKNOWN
 
-    def _dtype(self, node: cst.BaseExpression) -> Value | None:
+    def _named_by_library(self, node: cst.BaseExpression) -> Value | None:
+        """The dtype, the layer or the function of a library that a name stands for."""
         meanings = self.names.resolve(node)
         if len(meanings) == 1:
             (meaning,) = meanings
             if meaning in _DTYPES:
                 return DType(_DTYPES[meaning])
+            if layers.is_called(meaning):
+                return FromLibrary(meaning)
         return None
 
     def attribute(self, node: cst.Attribute, frame: StackFrame) -> Value:
@@ -100,7 +117,7 @@ class ValueParts(Operators, ABC):
             node: the expression.
             frame: where evaluation stands.
         """
-        named = self._dtype(node)
+        named = self._named_by_library(node)
         if named is not None:
             return named
         base = self.evaluate(node.value, frame)
@@ -189,7 +206,7 @@ class ValueParts(Operators, ABC):
         if isinstance(base, Items):
             position = self.evaluate(index.value, frame) if isinstance(index, cst.Index) else None
             return item(base, position)
-        return base if isinstance(base, Tensor) else UNKNOWN
+        return base if isinstance(base, Tensor) or self._stands_for_many(base, frame) else UNKNOWN
 
     def bind_loop(self, loop: cst.CompFor, frame: StackFrame) -> None:
         """Bind the target of a comprehension to what it runs over.
@@ -223,7 +240,15 @@ class ValueParts(Operators, ABC):
         value = self.evaluate(node, frame)
         if isinstance(value, Items):
             return joined(value.items)
-        return value if isinstance(value, Tensor) else UNKNOWN
+        return value if isinstance(value, Tensor) or self._stands_for_many(value, frame) else UNKNOWN
+
+    def _stands_for_many(self, value: Value, frame: StackFrame) -> bool:
+        """Whether a value that is iterated over is one of the modules or functions that a comprehension has made."""
+        if isinstance(value, Choice):
+            return all(self._stands_for_many(option, frame) for option in value.options)
+        if isinstance(value, Instance):
+            return isinstance(self.attribute_of(value, "forward", frame), Closure)
+        return isinstance(value, (Layer, Closure))
 
     def assign(self, target: cst.BaseExpression, value: Value, frame: StackFrame) -> None:
         """Let a target hold a value.

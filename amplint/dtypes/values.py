@@ -151,6 +151,13 @@ class Class:
     node: cst.ClassDef
 
 
+@frozen
+class FromLibrary:
+    """A function or a class of torch that a name or a parameter holds: `act_layer=nn.GELU`."""
+
+    meaning: str
+
+
 @dataclass(eq=False)
 class Instance:
     """An object of a class; attributes are filled in as they are assigned."""
@@ -174,7 +181,7 @@ class Choice:
     options: tuple[Value, ...]
 
 
-Value = Tensor | Number | DType | Finfo | Items | Layer | Closure | Class | Instance | Record | Choice
+Value = Tensor | Number | DType | Finfo | Items | Layer | Closure | Class | FromLibrary | Instance | Record | Choice
 UNKNOWN = Tensor()
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 
-_NUMBERED = re.compile(r"[A-Za-z]+\d+")
+_NUMBERED = re.compile(r"([A-Za-z]*)[-_ ]?(\d\w*)")
+_LOOKS_LIKE = str.maketrans("OIL", "011")
 
 
 def nearest(word: str, valid: list[str], likeness: float = 0.5) -> str:
     """What to add to a complaint about a word: "; did you mean `x`?", or nothing when no valid word is near.
 
-    The code of a rule is never guessed from another one: their numbers say nothing of what they are near to in meaning.
+    The code of a rule is not guessed from a number that is near, which says nothing of the meaning, but from one that is the same
+    but for its dress: `AMP-101`, `101`, `AMP1O1`.
 
     Args:
         word: what somebody wrote.
@@ -20,6 +22,14 @@ def nearest(word: str, valid: list[str], likeness: float = 0.5) -> str:
     import difflib
 
     if _NUMBERED.fullmatch(word):
-        return ""
-    near = difflib.get_close_matches(word.lower(), [name.lower() for name in valid], 1, likeness)
-    return next((f"; did you mean `{name}`?" for name in valid if near and name.lower() == near[0]), "")
+        letters, number = _undressed(word)
+        near = [name for name in valid if _undressed(name) == (letters or _undressed(name)[0], number)]
+    else:
+        near = difflib.get_close_matches(word.lower(), [name.lower() for name in valid], 1, likeness)
+    return next((f"; did you mean `{name}`?" for name in valid if near and name.lower() == near[0].lower()), "")
+
+
+def _undressed(code: str) -> tuple[str, str]:
+    """The letters and the number of a code; of what is none, nothing."""
+    match = _NUMBERED.fullmatch(code.upper())
+    return (match[1], match[2].translate(_LOOKS_LIKE)) if match else ("", "")

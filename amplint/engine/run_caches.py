@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amplint.engine.config import Settings
+from amplint.system.reading import explained
 
 if TYPE_CHECKING:
     from amplint.engine.cache import Cache
@@ -50,5 +51,4 @@ class RunCaches:
 
 
 def _nothing_cached(error: OSError) -> str:
-    why = error.strerror or str(error)
-    return f"Nothing was cached: {f'{error.filename}: {why}' if error.filename else why}"
+    return f"Nothing was cached: {explained(error)}"

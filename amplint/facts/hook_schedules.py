@@ -13,7 +13,7 @@ from amplint.file import File
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.classes import ClassInfo
 
-EACH_ITERATION = re.compile(r"^(after|on)_(train_)?(step|iter|iteration|batch)(_end)?$")
+EACH_ITERATION = re.compile(r"^(after|on)_(train_)?(step|iter|iteration|batch|update)(_end)?$")
 """Methods of hooks that are called once for each iteration of a training, when it is over."""
 _HOOK = re.compile(r"Hook|Callback")
 _BRANCHES = (cst.If, cst.For, cst.While, cst.Try, cst.Match, cst.IfExp, cst.BooleanOperation, cst.Lambda)
@@ -74,7 +74,18 @@ class HookSchedules:
         if self._roles.of(call.func.value).role != "scheduler":
             return False
         early = any(self._tree.order(each) < self._tree.order(call) for each in self._tree.inside(method, cst.Return))
-        return not early and self._tree.enclosing(call, *_BRANCHES, cst.FunctionDef) is method
+        around = self._tree.enclosing(call, *_BRANCHES, cst.FunctionDef)
+        if isinstance(around, cst.If) and _asks_for(around.test, path_of(call.func.value)):
+            around = self._tree.enclosing(around, *_BRANCHES, cst.FunctionDef)
+        return not early and around is method
+
+
+def _asks_for(test: cst.BaseExpression, path: str) -> bool:
+    """Whether a condition asks nothing but whether there is an object (`if self.scheduler is not None`)."""
+    match test:
+        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(cst.IsNot(), cst.Name("None"))]):
+            return path_of(left) == path
+    return path_of(test) == path
 
 
 def _receiver(call: cst.Call) -> cst.BaseExpression:

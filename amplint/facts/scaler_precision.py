@@ -30,6 +30,7 @@ class Precisions:
     def __init__(self, file: File) -> None:
         self._analysis, self._scalers = file.analysis, file.fact(Scalers)
         self._tree, self._names, self._roles, self._imports = file.tree, file.names, file.roles, file.imports
+        self._named: dict[int, set[int]] = {}
 
     def regions(self, made: cst.Call) -> list[Scoped]:
         """The regions that lower precision in the functions, and in what these call, which scale with the scaler made there.
@@ -85,6 +86,11 @@ class Precisions:
 
     def _scaler_at(self, site: int) -> set[int]:
         """The expression that names the scaler of a call, and those by which callers give it to the function (identities)."""
+        if site not in self._named:
+            self._named[site] = self._scalers_at(site)
+        return self._named[site]
+
+    def _scalers_at(self, site: int) -> set[int]:
         call = self._analysis.program.places[site] if site >= 0 else None
         if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
             return set()

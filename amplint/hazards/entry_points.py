@@ -21,6 +21,9 @@ from amplint.model.records import changed, frozen
 from amplint.model.torch.names import AUTOCAST, GRAD_SCALER
 from amplint.syntax.classes import ClassInfo
 
+_SOMETHING = ObjectFacts(role="optimizer")
+"""What is known of an optimizer of which nothing is known: also of options that are called `opt`."""
+
 
 @frozen
 class Entry:
@@ -36,6 +39,16 @@ class Entry:
     heir: str = ""
     flows: Flows | None = field(default=None, compare=False, repr=False)
     """The control-flow graphs of `functions`, which entries may share."""
+
+    @cached_property
+    def explored(self) -> Flows:
+        """The graphs as far as hazards depend on them."""
+        return (self.flows or Flows(self.functions, (self.function.key,))).sliced
+
+    @property
+    def sliced(self) -> Function:
+        """The function as far as hazards depend on what it does."""
+        return self.explored.function(self.function.key) or self.function
 
 
 class Entries:
@@ -161,19 +174,18 @@ def _scale_nothing(functions: Collection[Function]) -> bool:
 def worth_exploring(entries: Sequence[Entry]) -> Iterator[Entry]:
     """The entries without those in which nothing happens but one call of another entry, as in many a `main` and module."""
     alone = {entry.function.key for entry in entries if not entry.heir}
-    return (entry for entry in entries if entry.heir or _hands_nothing_to(entry.function) not in alone)
+    return (entry for entry in entries if entry.heir or _hands_nothing_to(entry.sliced) not in alone)
 
 
 def _hands_nothing_to(function: Function) -> str:
-    """The key of the function whose one call is all that happens in a function, once, and without an object or a constant
+    """The key of the function whose one call is all that happens in a function, once, and without a known object or a condition
     that it is given: what that one shows by itself, it shows here; empty where more happens."""
     happening = [event for event in events_in(function.body) if not isinstance(event, (Assign, Jump, Escape))]
     call = happening[0] if len(happening) == 1 else None
-    if not isinstance(call, Call) or call.function == function.key or call.truths or _is_amid(call, function.body):
+    if not isinstance(call, Call) or call.function == function.key or call.conditions or _is_amid(call, function.body):
         return ""
-    given = {value for _, value in call.binding if value}
-    known = any(isinstance(event, Assign) and event.truth is not None for event in events_in(function.body))
-    return "" if known or not given.isdisjoint(function.objects) else call.function
+    given = [function.objects.get(value, _SOMETHING) for _, value in call.binding]
+    return call.function if all(facts == _SOMETHING for facts in given) else ""
 
 
 def _is_amid(call: Call, node: Node) -> bool:
@@ -184,8 +196,7 @@ def _is_amid(call: Call, node: Node) -> bool:
 
 def explore(entry: Entry) -> Explorer:
     """What every path of an entry shows."""
-    flows = entry.flows or Flows(entry.functions, (entry.function.key,))
-    explorer = Explorer(flows.sliced, entry.objects, entry.nothing_scales)
+    explorer = Explorer(entry.explored, entry.objects, entry.nothing_scales)
     explorer.run(entry.function)
     return explorer
 

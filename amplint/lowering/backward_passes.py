@@ -61,8 +61,21 @@ class BackwardReader:
         role = self._scope.roles.of(func.value).role
         other = role in ("framework", "optimizer", "scaler") or path_of(func.value) in ("self", "ctx", "cls")
         positional = [arg for arg in call.args if arg.keyword is None and arg.star != "**"]
+        if other and len(positional) == 1 and self._is_scaled(positional[0].value):
+            return self.propagate(call, positional[0].value, None)
         is_loss = not other and (not positional or self._scope.is_value(func.value))
         return self.propagate(call, func.value if is_loss else None, argument(call, 0, ("gradient",)))
+
+    def _is_scaled(self, loss: cst.BaseExpression) -> bool:
+        """Whether the author's own scaler has scaled a loss, whatever else a framework does that is given it."""
+        made = self._scope.definition(loss) if isinstance(loss, cst.Name) else loss
+        if (
+            not isinstance(made, cst.Call)
+            or not isinstance(made.func, cst.Attribute)
+            or made.func.attr.value != "scale"
+        ):
+            return False
+        return self._scope.roles.of(made.func.value).role == "scaler"
 
     def propagate(
         self, call: cst.Call, loss: cst.BaseExpression | None, gradient: cst.BaseExpression | None

@@ -284,4 +284,5 @@ _METHODS = {
     "update": CallReader._on_update,
     "zero_grad": CallReader._on_zero_grad,
     "backward": CallReader._on_backward,
+    "manual_backward": CallReader._on_backward,
 }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.lowering import precision_tests
-from amplint.lowering.counters import CounterReader
+from amplint.lowering.counters import CounterReader, SideKind
 from amplint.lowering.function_scope import FunctionScope
 from amplint.model import vocabulary
 from amplint.model.event_graph import Both, Condition, Not, Test
@@ -66,7 +66,15 @@ class ConditionReader:
             kind = "unscaled"
         elif kind in ("varying", "config") and self._is_amp_option(node):
             kind = "mode"
-        return self._test(node, kind)
+        return self._test(node, "moment" if kind == "varying" and self._asks_for_place(node) else kind)
+
+    def _asks_for_place(self, node: cst.BaseExpression) -> bool:
+        """Whether a function in sight is asked about counters alone (`self.is_due(i)`), and does not look for skipped steps."""
+        if not isinstance(node, cst.Call) or not node.args:
+            return False
+        asked = {self._counters.part(arg.value, self.changing) for arg in node.args}
+        callee = self._scope.program.callees.of(node, self._scope.node) if max(asked) == SideKind.COUNTER else None
+        return callee is not None and vocabulary.STEP_GATE.search(" ".join(words(callee.node))) is None
 
     def matches(self, subject: cst.BaseExpression, case: cst.MatchCase) -> Condition:
         """The question whether a `match` statement takes a case.

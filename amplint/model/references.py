@@ -89,7 +89,7 @@ class Reference:
     @property
     def is_temporary(self) -> bool:
         """Whether it stands for a value without a name, which is known in its function alone."""
-        return self.text.startswith(TEMPORARY)
+        return self.text.rpartition("/")[2].startswith(TEMPORARY)
 
     @property
     def is_element(self) -> bool:

@@ -113,9 +113,9 @@ PRECISION_VALUE = _any(PRECISION.pattern, r"(^|\W)16(\W|$)")
 PRECISION_CHOICE = _any(PRECISION.pattern, "(?<![a-z])amp(?![a-z])|hardware|rocm")
 """What a condition, or the name of a function, says where somebody has chosen a precision."""
 AMP_FLAG = _any(
-    r"(^|_)(amp|fp16|half|autocast|scaler|mixed|mixed_precision|float16)(_|$)|use_?amp|grad_?scaler|mixed_?prec"
+    r"^(?!.*apex).*((^|_)(amp|fp16|half|autocast|scaler|mixed|mixed_precision|float16)(_|$)|use_?amp|grad_?scaler|mixed_?prec)"
 )
-"""What a flag is called that is set where AMP is on."""
+"""What a flag is called that is set where AMP is on, and is not apex's."""
 AMP_VALUE = _any(r"fp16|float16|half|16-mixed|(^|\W)amp|mixed|^16$|^o[123]$")
 """Values of an option that say that AMP is on."""
 UNSCALED_VALUE = _any(r"(bf(loat)?_?16|fp8|float8|16(?=-true)|^64)(-(mixed|true))?", r"^b(f(loat)?)?$")

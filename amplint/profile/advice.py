@@ -11,15 +11,19 @@ from amplint.runtime.device_names import CPU, CUDA, EMULATED
 _LEAST = 0.03
 """The least part of a step's time that is worth a change."""
 _WAITING = 0.5
+"""From this part of the time on that is spent on something else, waiting is worth a word."""
 _FEW_WEIGHTS = 2**16
 """As in AMP404."""
 _SMALL = 40e-6
 """Seconds of an operation that are mostly spent on starting it."""
 _CASTS = 0.1
+"""From this part of a step's time on, casts are what takes the time."""
 _APART = 2.0
 """So many times the distance that other seeds make is no accident of rounding."""
 _CLOSE = 0.05
+"""Losses that lie no further apart, relative to their mean, train alike, whatever other seeds do."""
 _OFTEN = 0.5
+"""A scaler that leaves out more than this part of the steps does not settle."""
 _MARGIN = 0.9
 """The part of a GPU's memory that a larger batch may count on."""
 

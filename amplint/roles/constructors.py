@@ -13,7 +13,7 @@ from amplint.model.records import changed
 from amplint.model.torch import names as torch_names
 from amplint.roles import schedules
 from amplint.roles.autocast_contexts import Contexts
-from amplint.syntax.access_paths import path_of
+from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.classes import Classes, ClassInfo
 from amplint.syntax.names import Names, dotted
 from amplint.syntax.tree import Tree
@@ -83,7 +83,7 @@ class Constructors:
         last = call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func)
         if all(map(_is_optimizer_name, meanings)):
             return ObjectFacts("optimizer", self._owners(*(arg.value for arg in call.args)), made=True)
-        if all(map(has_own_protocol, meanings)) or vocabulary.HANDED_OUT.search(last):
+        if all(map(has_own_protocol, meanings)) or (vocabulary.HANDED_OUT.search(last) and not self._is_own(call)):
             return ObjectFacts("framework")
         if last.endswith("Scheduler") and (
             vocabulary.NOT_RATE.search(last) or all(name.startswith("diffusers.") for name in meanings)
@@ -115,6 +115,20 @@ class Constructors:
         path = path_of(call.func)
         abroad = "scaler" in path.lower() or vocabulary.RATE_CLASS.search(path.rpartition(".")[2]) is not None
         return self._classes.instance_of(call, abroad)
+
+    def _is_own(self, call: cst.Call) -> bool:
+        """Whether a call is of a function of this file that asks no library to wrap what it is given."""
+        func, owner = call.func, self._classes.owner(call)
+        if isinstance(func, cst.Name):
+            bindings = self._names.bindings(func.value, func)
+            home = bindings[0].node if len(bindings) == 1 else None
+        else:
+            of_self = isinstance(func, cst.Attribute) and path_of(func.value) == "self" and owner is not None
+            home = owner.method(called_name(call)) if of_self and owner is not None else None
+        if not isinstance(home, cst.FunctionDef) or self._tree.root(home) is not self._tree.module:
+            return False
+        inside = map(called_name, self._tree.inside(home, cst.Call))
+        return not any(map(vocabulary.HANDED_OUT.search, inside))
 
     def _scaler(self, call: cst.Call) -> ObjectFacts:
         given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}

@@ -1,1 +1,1 @@
-"""What really happens: training steps observed, replayed and measured. The only package of amplint that imports torch."""
+"""What really happens: training steps observed, replayed and measured. Imports torch, as `tracing` and `profile` above it do."""

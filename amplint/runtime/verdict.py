@@ -36,8 +36,6 @@ TEMPLATE = "template"
 EXECUTION = "execution"
 """It rests on the author's own code, run."""
 
-BASES = (PATH, EXPRESSION, TEMPLATE, EXECUTION)
-
 Values = Mapping[str, "float | str"]
 
 
@@ -71,7 +69,7 @@ class Outcome:
         axis: what the series go over; None for iterations.
         others: the kinds of other defects on the path, where it is for them that there is no verdict.
         together: the other findings whose fixes were there all the time, with the code as it stands too.
-        basis: one of `BASES`: what was run; empty where nothing was.
+        basis: `PATH`, `EXPRESSION`, `TEMPLATE` or `EXECUTION`: what was run; empty where nothing was.
         remains: what of the defect is left, in words, where the verdict is `partly`.
         assumed: what the code does not give and the replay took for granted (magnitudes, settings), in words.
     """

@@ -30,6 +30,7 @@ class PassedArguments:
         self._imports = imports
         self._abroad = abroad
         self._calls: dict[cst.Module, dict[str, list[cst.Call]]] = {}
+        self._running: dict[cst.FunctionDef, list[cst.Call]] = {}
 
     def of(self, param: cst.Param) -> Iterator[cst.BaseExpression]:
         """What the calls in sight give to a parameter; other files may call the function, too."""
@@ -43,6 +44,11 @@ class PassedArguments:
 
     def calls_of(self, function: cst.FunctionDef) -> list[cst.Call]:
         """The calls in sight that run a function."""
+        if function not in self._running:
+            self._running[function] = self._calls_of(function)
+        return self._running[function]
+
+    def _calls_of(self, function: cst.FunctionDef) -> list[cst.Call]:
         name = function.name.value
         owner = self._tree.enclosing(function, cst.FunctionDef, cst.ClassDef)
         if isinstance(owner, cst.ClassDef) and name == "__init__":

@@ -68,6 +68,12 @@ class Unreadable(OSError):
     """A file is none that amplint reads; `strerror` says why, in one line."""
 
 
+def explained(error: OSError) -> str:
+    """What is wrong with which file, in words alone."""
+    why = error.strerror or str(error)
+    return f"{error.filename}: {why}" if error.filename else why
+
+
 def read_file(path: str | os.PathLike[str], limit: int = SOURCE_LIMIT) -> bytes:
     """The content of a regular file of a bounded size, whoever wrote it.
 

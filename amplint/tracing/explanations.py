@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import torch
@@ -11,9 +12,26 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 OVERFLOW = "overflow"
 """What the words begin with where a finite result is too large for its dtype."""
-_LOGARITHMS = frozenset({"log", "log2", "log10", "log1p"})
+_UNSEEN = "it is data, or was made in an earlier step or without gradients, where only `--ops` looks"
+_LOGARITHMS = {"log": 0.0, "log2": 0.0, "log10": 0.0, "log1p": -1.0, "xlogy": 0.0}
+"""Logarithms, and where each has its pole."""
 _DIVISORS = {"div": 1, "true_divide": 1, "reciprocal": 0, "rsqrt": 0, "addcdiv": 2}
 """Operations that divide, and which of their arguments they divide by."""
+_GROWING = frozenset({"exp", "exp2", "expm1", "sinh", "cosh", "pow", "mul", "prod", "cumprod"})
+"""Operations that have no pole: where even float64 gives inf, the result is too large."""
+_MEANS = frozenset({"mean", "nll_loss_forward", "nll_loss2d_forward"})
+_DEVIATIONS = frozenset({"std", "var", "std_mean", "var_mean"})
+_OF_INFINITY = {
+    "_softmax": "a softmax over nothing but -inf",
+    "_log_softmax": "a softmax over nothing but -inf, or an infinite score",
+    "add": "inf - inf",
+    "sub": "inf - inf",
+    "sum": "inf - inf",
+    "mean": "inf - inf",
+    "mul": "0 * inf",
+    "div": "inf / inf",
+}
+"""What makes NaN of inf, by operation."""
 _RULES = {"exp": "AMP301", "log": "AMP301", "pow": "AMP309", "mul": "AMP309", "binary_cross_entropy": "AMP304"}
 """Rules whose pages speak of an operation's overflow, or of its zero."""
 
@@ -26,7 +44,12 @@ class Reason(NamedTuple):
 
 
 def why_not_finite(
-    operation: str, call: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], result: torch.Tensor
+    operation: str,
+    call: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    result: torch.Tensor,
+    labels: Sequence[str] = (),
 ) -> Reason:
     """The cause of a result that is not finite.
 
@@ -36,29 +59,71 @@ def why_not_finite(
         args: what it was given by position.
         kwargs: what it was given by name.
         result: what it gave.
+        labels: the names of its operands; those of parameters and buffers are known.
     """
     operands = [one for one in _tensors((args, kwargs)) if one.is_floating_point()]
     undefined = bool(torch.isnan(result).any())
-    for number, operand in enumerate(operands, 1):
-        if bool(torch.isnan(operand).any()) or (bool(torch.isinf(operand).any()) and not undefined):
-            return Reason(f"operand {number} is not finite already")
-        if bool(torch.isinf(operand).any()):
-            return Reason(f"operand {number} is infinite: inf - inf, 0 * inf, or a softmax over nothing but -inf")
+    if (given := _given(operation, operands, undefined, labels)) is not None:
+        return given
     rule = _RULES.get(operation, "")
-    if operation in _LOGARITHMS and any(_has_zero(one) for one in operands):
+    if undefined and (why := _undefined(operation, operands, args)):
+        return Reason(why)
+    pole = _LOGARITHMS.get(operation)
+    if pole is not None and any(bool((one == pole).any()) for one in operands):
         return Reason(f"the logarithm of zero{_lost_epsilon(operands)}", rule)
     position = _DIVISORS.get(operation, len(args))
     divisor = torch.as_tensor(args[position]) if position < len(args) else None
-    if divisor is not None and _has_zero(divisor):
+    if divisor is not None and bool((divisor == 0).any()):
         kind = "0/0" if undefined else "a division by zero"
         return Reason(f"{kind}{_lost_epsilon([divisor])}", "AMP302" if _lost_epsilon([divisor]) else "")
-    exact = max((float(one.abs().max()) for one in exact_results(call, args, kwargs)), default=None)
-    limit = torch.finfo(result.dtype).max
-    if exact is not None and math.isfinite(exact) and exact > limit:
-        return Reason(f"{OVERFLOW}: {exact:.4g} is beyond {limit:.6g}, the largest {str(result.dtype)[6:]}", rule)
-    if undefined:
-        return Reason("the operation is not defined for its operands (inf - inf, 0/0, or a root of a negative number)")
-    return Reason("the result is infinite in exact arithmetic, too")
+    return _overflow(operation, exact_results(call, args, kwargs), result, rule) or Reason(
+        "the operation is not defined for its operands (inf - inf, 0/0, or a root of a negative number)"
+        if undefined
+        else "the result is infinite in exact arithmetic, too"
+    )
+
+
+def _given(operation: str, operands: Sequence[torch.Tensor], undefined: bool, labels: Sequence[str]) -> Reason | None:
+    """The cause, where an operand was not finite to begin with."""
+    for number, (operand, label) in enumerate(zip_longest(operands, labels[: len(operands)]), 1):
+        name = f"operand {number}" + (f" (`{label}`)" if label else "")
+        if bool(torch.isnan(operand).any()) or (bool(torch.isinf(operand).any()) and not undefined):
+            return Reason(f"{name} is not finite already: {_UNSEEN}")
+        if bool(torch.isinf(operand).any()):
+            words = _OF_INFINITY.get(operation, "inf - inf, 0 * inf, or a softmax over nothing but -inf")
+            return Reason(f"{name} is infinite: {words}")
+    return None
+
+
+def _undefined(operation: str, operands: Sequence[torch.Tensor], args: Sequence[Any]) -> str:
+    """Why an operation on finite operands gave NaN, where its name tells."""
+    first = operands[0] if operands else torch.empty(0)
+    if operation in _MEANS and not first.numel():
+        return "the mean of nothing: there is no element"
+    if operation in _MEANS and operation != "mean":
+        return "the mean of nothing: every target is ignored, or has the weight zero"
+    if operation in _DEVIATIONS:
+        return "the deviation of a single value, or of none"
+    lowest = min((float(one.min()) for one in operands[:1] if one.numel()), default=0.0)
+    if operation in ("sqrt", "rsqrt") and lowest < 0:
+        return f"the root of a negative number ({lowest:.4g})"
+    if operation in _LOGARITHMS and lowest < _LOGARITHMS[operation]:
+        return f"the logarithm of a negative number ({lowest - _LOGARITHMS[operation]:.4g})"
+    if operation == "pow" and lowest < 0:
+        return f"a negative number ({lowest:.4g}) to a power that is no whole number"
+    if operation in ("acos", "asin") and float(first.abs().max()) > 1:
+        return f"`{operation}` is not defined beyond 1 ({float(first.abs().max()):.8g})"
+    return ""
+
+
+def _overflow(operation: str, exact: Sequence[torch.Tensor], result: torch.Tensor, rule: str) -> Reason | None:
+    limit, dtype = torch.finfo(result.dtype).max, str(result.dtype)[6:]
+    largest = max((float(one.abs().max()) for one in exact), default=0.0)
+    if math.isfinite(largest) and largest > limit:
+        return Reason(f"{OVERFLOW}: {largest:.4g} is beyond {limit:.6g}, the largest {dtype}", rule)
+    if largest == math.inf and operation in _GROWING:
+        return Reason(f"{OVERFLOW}: the result is beyond {limit:.6g}, the largest {dtype}, and float64's, too", rule)
+    return None
 
 
 def exact_results(call: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> list[torch.Tensor]:
@@ -83,10 +148,6 @@ def exact_results(call: Callable[..., Any], args: Sequence[Any], kwargs: dict[st
     except (RuntimeError, TypeError, NotImplementedError):
         return []
     return [one for one in _tensors(result) if one.numel() and one.dtype == torch.float64]
-
-
-def _has_zero(tensor: torch.Tensor) -> bool:
-    return bool((tensor == 0).any())
 
 
 def _lost_epsilon(operands: Sequence[torch.Tensor]) -> str:

@@ -12,6 +12,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -20,6 +21,7 @@ from torch.utils._pytree import tree_leaves
 
 from amplint.runtime.recording.call_sites import SourceLine, caller
 from amplint.runtime.recording.patches import Patches
+from amplint.runtime.recording.tensor_facts import unseen
 from amplint.tracing.trace_record import ModuleDtypes, TensorRange
 
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -101,13 +103,25 @@ class ModuleWatch:
         """Where a module stands: the class of the outermost one, then the names of attributes."""
         return self._paths.get(module, type(module).__name__)
 
+    def name_of(self, tensor: torch.Tensor) -> str:
+        """The path of a parameter or buffer of the modules that were called, also of a view of it; empty for other tensors."""
+        tensor = tensor if tensor._base is None else tensor._base
+        for module, path in self._paths.items():
+            for owned in (module._parameters, module._buffers):
+                for name, one in owned.items():
+                    if one is tensor:
+                        return f"{path}.{name}"
+        return ""
+
     def taken(self) -> list[RangeSeen]:
         """What was seen since the last call, in the order in which it was computed."""
         waiting, self._waiting = self._waiting, []
         self._known, self._hooked = {}, {}
+        with unseen():
+            ranges = _ranges(waiting)
         return [
             RangeSeen(self.path(one.module), type(one.module).__name__, one.place, one.given, one.backward, seen)
-            for one, seen in zip(waiting, _ranges(waiting))
+            for one, seen in zip(waiting, ranges)
         ]
 
     def dtypes(self) -> list[ModuleDtypes]:
@@ -127,22 +141,34 @@ class ModuleWatch:
         running = Running(module, self._locate(), _region())
         self._stack.append(running)
         if self.is_on:
-            for tensor in _floating(given):
-                self._note(module, running.place, tensor, given=True)
+            with unseen():
+                for tensor in _floating(given):
+                    self._note(module, running.place, tensor, given=True)
 
     def _after(self, module: torch.nn.Module, given: Any, result: Any) -> None:
         if torch.compiler.is_compiling() or not any(running.module is module for running in self._stack):
             return
         while (running := self._stack.pop()).module is not module:  # those inside it were left by an exception
             pass
-        for tensor in _floating(result) if self.is_on else ():
-            self._note(module, running.place, tensor)
-            if not any(True for _ in module.children()):
-                self._gave[self.path(module), type(module).__name__, _short(tensor.dtype)] += 1
-            hooked = self._hooked.get(id(tensor))
-            if tensor.requires_grad and tensor.grad_fn is not None and (hooked is None or hooked() is not tensor):
-                self._hooked[id(tensor)] = weakref.ref(tensor)
-                tensor.register_hook(lambda grad: self._note(module, running.place, grad, backward=True))
+        if self.is_on:
+            with unseen():
+                for tensor in _floating(result):
+                    self._gives(running, tensor)
+
+    def _gives(self, running: Running, tensor: torch.Tensor) -> None:
+        """A module gives a tensor, the gradient of which is looked at, too."""
+        module = running.module
+        self._note(module, running.place, tensor)
+        if not any(True for _ in module.children()):
+            self._gave[self.path(module), type(module).__name__, _short(tensor.dtype)] += 1
+        hooked = self._hooked.get(id(tensor))
+        if tensor.requires_grad and tensor.grad_fn is not None and (hooked is None or hooked() is not tensor):
+            self._hooked[id(tensor)] = weakref.ref(tensor)
+            tensor.register_hook(partial(self._gradient, running))
+
+    def _gradient(self, running: Running, grad: torch.Tensor) -> None:
+        with unseen():
+            self._note(running.module, running.place, grad, backward=True)
 
     def _note(
         self,

@@ -1,19 +1,23 @@
-"""Every operation, forward and backward: the first that makes inf or NaN out of finite operands.
+"""Every operation, forward and backward: where the values came up that made the loss, or a gradient, inf or NaN.
 
-Each result is asked whether it is finite, and waited for: this is the costly look. Values that a program means to be infinite
-(`masked_fill(mask, -inf)`, `full(..., inf)`) are left out; they come back into question where something makes NaN of them.
+Each result is asked whether it is finite, and waited for: this is the costly look. What is not finite is followed from the
+operation that made it out of finite operands through all that is computed from it, so that an infinity that goes away (a mask
+that overflows before a softmax) is not taken for the cause. Values that a program means to be infinite
+(`masked_fill(mask, -inf)`, `full(..., inf)`) come into question where something makes NaN of them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from amplint.runtime.recording.patches import Patches
 from amplint.tracing.explanations import why_not_finite
 from amplint.tracing.module_ranges import ModuleWatch
 from amplint.tracing.trace_record import FirstNonFinite, TensorRange
@@ -22,66 +26,135 @@ from amplint.tracing.whereabouts import Spot, Whereabouts
 
 _UNWRITTEN = ("empty", "new_empty", "resize", "set_")
 """Operations that give memory which nobody has written to."""
+_MOVES = frozenset(
+    "_to_copy alias as_strided cat clone copy copy_ detach expand gather index index_select lift_fresh permute reshape select "
+    "slice split split_with_sizes squeeze stack t transpose unbind unsqueeze view _unsafe_view".split()
+)
+"""Operations that pass on what they are given: it is asked where it comes from where something is computed from it."""
+
+
+class _Origin(NamedTuple):
+    """Where a tensor's values come from: `number` counts origins; `is_foreign` says that an infinity came from outside."""
+
+    storage: StorageWeakRef
+    number: int
+    found: FirstNonFinite
+    is_foreign: bool
+
+
+class _Call(NamedTuple):
+    """An operation that has run: `given` are its operands, `before` the same as they were before it ran."""
+
+    spot: Spot
+    func: Any
+    args: Any
+    kwargs: dict[str, Any]
+    given: Sequence[torch.Tensor]
+    before: Sequence[torch.Tensor]
 
 
 class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
-    """Looks at the result of every operation until one has made something that is not finite.
+    """Looks at the result of every operation.
+
+    Attributes:
+        losses: what was propagated since `forget`; `install` has it noted.
 
     Args:
         modules: says which module is running.
         whereabouts: says where an operation belongs.
-        on_found: called with what was found, once for each step that `look` has begun.
     """
 
-    def __init__(
-        self, modules: ModuleWatch, whereabouts: Whereabouts, on_found: Callable[[FirstNonFinite], None]
-    ) -> None:
+    def __init__(self, modules: ModuleWatch, whereabouts: Whereabouts) -> None:
         super().__init__()
-        self._modules, self._whereabouts, self._on_found = modules, whereabouts, on_found
+        self._modules, self._whereabouts = modules, whereabouts
         self.underflow = UnderflowTally()
-        self._looking = True
+        self.losses: list[torch.Tensor] = []
+        self._origins: dict[int, _Origin] = {}
+        self._count = 0
 
-    def look(self) -> None:
-        """Look for the next one; until then nothing more is asked after a find."""
-        self._looking = True
+    def install(self, patches: Patches) -> None:
+        """Note what a program propagates; `patches` takes it back."""
+        patches.function((torch.autograd,), "backward", self._propagated, "losses")
+
+    def origin_of(self, gradients: Iterable[torch.Tensor]) -> FirstNonFinite | None:
+        """Where the first value came up that has made a loss, or else gradients, inf or NaN; None where that was not seen.
+
+        Args:
+            gradients: what came of the losses.
+        """
+        for tensors in (self.losses, gradients):
+            known = [found for one in tensors if not is_finite(one) and (found := self._origin(one)) is not None]
+            if known:
+                return min(known, key=lambda one: one.number).found
+        return None
+
+    def forget(self) -> None:
+        """Let go of losses, and of tensors that are gone."""
+        self.losses = []
+        self._origins = {key: one for key, one in self._origins.items() if not one.storage.expired()}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run the operation, and look at what it gives."""
         kwargs = kwargs or {}
         args = as_given(func, args)
-        if not self._looking:
-            return func(*args, **kwargs)
         spot = self._whereabouts.now()
         kept = tree_map_only(torch.Tensor, torch.clone, args) if func._schema.is_mutable else args
         result = func(*args, **kwargs)
-        self._judge(spot, func, kept, kwargs, result)
+        if not func.overloadpacket.__name__.startswith(_UNWRITTEN):
+            made = [one for one in _floats(args if result is None else result) if not is_finite(one)]
+            if made:
+                self._judge(_Call(spot, func, kept, kwargs, _floats(args), _floats(kept)), made)
         if spot.backward:
             path, _ = self._modules.named(spot.running)
             self.underflow.add((path, str(spot.place or "?")), func, kept, kwargs, result)
         return result
 
-    def _judge(self, spot: Spot, func: Any, args: Any, kwargs: dict[str, Any], result: Any) -> None:
-        operation = func.overloadpacket.__name__
-        if operation.startswith(_UNWRITTEN) or all(map(is_finite, _floats(result))):
+    def _propagated(self, original: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        roots = tree_leaves((args[:1], kwargs.get("tensors")))
+        self.losses += [one.detach() for one in roots if isinstance(one, torch.Tensor)]
+        return original(*args, **kwargs)
+
+    def _judge(self, call: _Call, made: Sequence[torch.Tensor]) -> None:
+        """Find out where a result comes from that is not finite, and note it."""
+        nan = any(map(_has_nan, made))
+        bad = [
+            (_has_nan(before), self._origin(one))
+            for one, before in zip(call.given, call.before)
+            if not is_finite(before)
+        ]
+        known = [
+            origin for was_nan, origin in bad if origin is not None and (was_nan or not origin.is_foreign or not nan)
+        ]
+        strange = any(was_nan and origin is None for was_nan, origin in bad)
+        is_foreign = False
+        if known and not strange:
+            number, found, is_foreign = min(known, key=lambda one: (one.is_foreign, one.number))[1:]
+        elif not call.given or (not bad and _was_asked(call)) or (bad and _name(call.func) in _MOVES):
             return
-        before = _ranges_of("operand", args)
-        if not before or any(math.isnan(one.largest) for one in before):
-            return
-        infinite = not all(one.finite for one in before)
-        if any(isinstance(one, float) and not abs(one) < float("inf") for one in tree_leaves((args, kwargs))):
-            return  # what was asked for
-        for made in _floats(result):
-            if bool(torch.isnan(made).any()) if infinite else not bool(torch.isfinite(made).all()):
-                self._looking = False
-                path, kind = self._modules.named(spot.running)
-                reason = why_not_finite(operation.rstrip("_"), func, args, kwargs, made)
-                self._on_found(
-                    FirstNonFinite(
-                        0, spot.backward, path, kind, str(spot.place or "?"), operation, tuple(before), range_of("result", made),
-                        reason.why, reason.rule,
-                    )
-                )  # fmt: skip
-                return
+        else:
+            self._count += 1
+            number, found, is_foreign = self._count, self._arisen(call, made), bool(bad) and not nan
+        for one in made:
+            if one.layout == torch.strided:
+                storage = one.untyped_storage()
+                self._origins[storage._cdata] = _Origin(StorageWeakRef(storage), number, found, is_foreign)
+
+    def _arisen(self, call: _Call, made: Sequence[torch.Tensor]) -> FirstNonFinite:
+        worst = next(filter(_has_nan, made), made[0])
+        path, kind = self._modules.named(call.spot.running)
+        labels = [self._modules.name_of(one) for one in call.given]
+        reason = why_not_finite(_name(call.func), call.func, call.args, call.kwargs, worst, labels)
+        return FirstNonFinite(
+            0, call.spot.backward, path, kind, str(call.spot.place or "?"), call.func.overloadpacket.__name__,
+            tuple(range_of(f"operand {number}", one) for number, one in enumerate(call.before, 1)),
+            range_of("result", worst), reason.why, reason.rule,
+        )  # fmt: skip
+
+    def _origin(self, tensor: torch.Tensor) -> _Origin | None:
+        if tensor.layout != torch.strided:
+            return None
+        found = self._origins.get(tensor.untyped_storage()._cdata)
+        return None if found is None or found.storage.expired() else found
 
 
 def is_finite(tensor: torch.Tensor) -> bool:
@@ -117,9 +190,23 @@ def range_of(name: str, tensor: torch.Tensor) -> TensorRange:
     return TensorRange(name, str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), largest, finite)
 
 
-def _ranges_of(name: str, values: Any) -> list[TensorRange]:
-    return [range_of(f"{name} {number}", one) for number, one in enumerate(_floats(values), 1)]
+def _name(func: Any) -> str:
+    name: str = func.overloadpacket.__name__
+    return name.rstrip("_")
+
+
+def _was_asked(call: _Call) -> bool:
+    """Whether an operation was given a number that is not finite."""
+    return any(isinstance(one, float) and not math.isfinite(one) for one in tree_leaves((call.args, call.kwargs)))
+
+
+def _has_nan(tensor: torch.Tensor) -> bool:
+    return bool(torch.isnan(tensor).any())
 
 
 def _floats(values: Any) -> list[torch.Tensor]:
-    return [one for one in tree_leaves(values) if isinstance(one, torch.Tensor) and one.is_floating_point()]
+    return [
+        one
+        for one in tree_leaves(values)
+        if isinstance(one, torch.Tensor) and one.is_floating_point() and one.device.type != "meta"
+    ]

@@ -50,7 +50,7 @@ def _why(one: RangeSeen, given: Sequence[RangeSeen]) -> str:
         last = given[-1]
         return f"the gradient was finite behind it (largest {last.range.largest:.4g}, at `{last.module}`)"
     if any(not each.range.finite for each in given):
-        return "what the module was given is not finite already: it was computed outside of modules, or is the input"
+        return "what the module was given is not finite already: it was computed between modules, or is the input"
     limit = _LARGEST.get(one.range.dtype)
     largest = max((each.range.largest for each in given), default=0.0)
     if limit is not None and one.range.largest == float("inf"):

@@ -26,6 +26,10 @@ class CannotRunAgain(Exception):
 class Rerun:
     """Runs calls again.
 
+    Attributes:
+        begin: the line of the first call.
+        losses: what the calls have propagated.
+
     Args:
         calls: what the step has called.
 
@@ -41,7 +45,8 @@ class Rerun:
             raise CannotRunAgain("it has called no module")
         if any(not one.is_inference() and one._version != version for each in calls for one, version in each.versions):
             raise CannotRunAgain("its inputs have been changed in place")
-        self._calls = calls
+        self._calls, self.begin = calls, calls[0].place
+        self.losses: list[torch.Tensor] = []
         self._modules = list(
             dict.fromkeys(
                 one for each in calls if isinstance(each.target, torch.nn.Module) for one in each.target.modules()
@@ -61,6 +66,10 @@ class Rerun:
         """The parameters of all modules that were called, in their order."""
         owned = (each for one in self._modules for each in one._parameters.values() if each is not None)
         return list({id(each): each for each in owned}.values())
+
+    def gradients(self) -> list[torch.Tensor]:
+        """What the backward passes have left on the copies of parameters."""
+        return [grad for copy in self._copies.values() if (grad := GRAD.__get__(copy)) is not None]
 
     def run(self, watches: Sequence[AbstractContextManager[Any]]) -> None:
         """Run the calls, one after the other.
@@ -83,7 +92,8 @@ class Rerun:
                     raise CannotRunAgain(said.rstrip(".")) from error
 
     def _call(self, call: TapedCall) -> None:
-        in_place = getattr(call.target, "__name__", "").endswith("_") or call.target is torch.Tensor.__setitem__
+        name = getattr(call.target, "__name__", "")
+        in_place = name.endswith("_") or call.target is torch.Tensor.__setitem__
 
         def given(value: Any) -> Any:
             if isinstance(value, Made):
@@ -91,6 +101,8 @@ class Rerun:
             return self._copy(value) if value.requires_grad or in_place or id(value) in self._copies else value
 
         args, kwargs = tree_map_only((torch.Tensor, Made), given, call.args, is_leaf=lambda one: isinstance(one, Made))
+        if name == "backward":
+            self.losses += [one for one in tree_leaves(args[:1]) if isinstance(one, torch.Tensor)]
         if call.random is not None:
             call.random.restore()
         with ExitStack() as regions:

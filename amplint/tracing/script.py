@@ -98,7 +98,7 @@ def run_script(script: Script) -> Ending:
 
 def _require(script: Script) -> None:
     if not script.is_module and not Path(script.target).is_file():
-        raise NoProgram(f"{script.target}: no such file")
+        raise NoProgram(f"{script.target}: {'is a folder' if Path(script.target).is_dir() else 'no such file'}")
     if script.is_module and not _is_module(script.target):
         raise NoProgram(f"{script.target}: no such module")
 
@@ -138,11 +138,18 @@ def _as_if_alone(script: Script) -> Iterator[None]:
     """Arguments and import path as the program expects them; put back at the end."""
     arguments, path = sys.argv, list(sys.path)
     sys.argv = [script.target, *script.arguments]
-    sys.path[:0] = [os.getcwd() if script.is_module else os.path.dirname(os.path.realpath(script.target))]
+    first = os.getcwd() if script.is_module else os.path.dirname(os.path.realpath(script.target))
+    sys.path[:0] = [first, *_chosen_folders()]
     try:
         yield
     finally:
         sys.argv, sys.path[:] = arguments, path
+
+
+def _chosen_folders() -> list[str]:
+    """The folders of `PYTHONPATH`, of which amplint itself leaves out the one that it stands in."""
+    given = "" if sys.flags.ignore_environment else os.environ.get("PYTHONPATH", "")
+    return [os.path.abspath(one) for one in given.split(os.pathsep)] if given else []
 
 
 def _code(end: SystemExit) -> int:

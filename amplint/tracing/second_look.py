@@ -46,15 +46,14 @@ class SecondLook:
 
     def fault(self) -> FirstNonFinite | None:
         """The first operation that made inf or NaN, or the weight that was not finite before."""
-        found: list[FirstNonFinite] = []
+        found = None
         if self._faults_left:
             self._faults_left -= 1
             with self._quiet():
                 again = Rerun(self._tape.calls)
-                if (weight := self._lost_weight(again)) is not None:
-                    return weight
-                self._watch_operations(again, found)
-        return found[0] if found else None
+                if (found := self._lost_weight(again)) is None:
+                    found = self._watch_operations(again).origin_of(again.gradients())
+        return found
 
     def lost_gradients(self) -> list[LostGradients]:
         """Where float16 makes gradients zero."""
@@ -62,21 +61,23 @@ class SecondLook:
         if self._losses_left:
             self._losses_left -= 1
             with self._quiet():
-                lost = self._watch_operations(Rerun(self._tape.calls), []).underflow.told()
+                lost = self._watch_operations(Rerun(self._tape.calls)).underflow.told()
         return lost
 
-    def _watch_operations(self, again: Rerun, found: list[FirstNonFinite]) -> OperationWatch:
-        watch = OperationWatch(self._modules, Whereabouts(self._modules, again.locate), found.append)
+    def _watch_operations(self, again: Rerun) -> OperationWatch:
+        watch = OperationWatch(self._modules, Whereabouts(self._modules, again.locate))
         again.run([Lines(self._modules, again.locate), watch])
+        watch.losses = again.losses
         return watch
 
     def _lost_weight(self, again: Rerun) -> FirstNonFinite | None:
         """A weight that was not finite before the step began."""
         for each in again.parameters():
-            if not bool(torch.isfinite(each.detach()).all()):
+            if each.requires_grad and not bool(torch.isfinite(each.detach()).all()):
                 name = self._modules.parameters.get(id(each), "a parameter")
                 why = f"`{name}` was not finite before this step: look at the step before it, or at what it was loaded from"
-                return FirstNonFinite(0, False, "", "", self.last_step or "?", "", (), range_of("result", each), why)
+                place = self.last_step or str(again.begin or "?")
+                return FirstNonFinite(0, False, "", "", place, "", (), range_of("weight", each), why)
         return None
 
     def profile(self, step: int, device: str) -> StepProfile | None:

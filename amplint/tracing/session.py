@@ -16,8 +16,10 @@ from amplint.runtime.devices import CPU, EMULATED
 from amplint.runtime.recording.call_sites import caller
 from amplint.runtime.recording.event_log import Move
 from amplint.runtime.recording.judge import RunJudge, SeenHazard
+from amplint.runtime.recording.object_names import optimizer_parameters
 from amplint.runtime.recording.patches import Patches
 from amplint.runtime.recording.recorder import Recorder
+from amplint.runtime.recording.tensor_facts import gradients
 from amplint.tracing.module_ranges import ModuleWatch, RangeSeen
 from amplint.tracing.operations import OperationWatch
 from amplint.tracing.origin import first_among, is_by_scale
@@ -118,15 +120,11 @@ class _Session:
         self.modules = ModuleWatch()
         self._tape = Tape(self.modules.is_inside)
         self._second = SecondLook(self._tape, self.modules) if options.again else None
-        self._operations = self._watch_of_all() if options.operations else None
-        self._candidates: list[FirstNonFinite] = []
+        self._operations = OperationWatch(self.modules, Whereabouts(self.modules)) if options.operations else None
         self._enough = ""
         self._recorder = Recorder(self._second.locate if self._second is not None else caller, self._follow)
         self._hazards: tuple[SeenHazard, ...] = ()
         self._steps_of: defaultdict[tuple[str, str], dict[int, None]] = defaultdict(dict)
-
-    def _watch_of_all(self) -> OperationWatch:
-        return OperationWatch(self.modules, Whereabouts(self.modules), lambda found: self._candidates.append(found))
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -136,7 +134,7 @@ class _Session:
             stack.enter_context(_device(self._options.device))
             recording = stack.enter_context(self._recorder)
             self._judge = RunJudge(recording.names.objects, recording.names.members)
-            self._places = recording.places
+            self._objects = recording.names
             self._log = StepLog(recording.names, self.modules.parameters, self._stepped, self._keep)
             self._schedules = ScheduleLog(recording.names)
             stack.callback(patches.undo)
@@ -145,6 +143,7 @@ class _Session:
                 self._tape.install(patches)
                 stack.enter_context(self._tape)
             if self._operations is not None:
+                self._operations.install(patches)
                 stack.enter_context(Lines(self.modules))
                 stack.enter_context(self._operations)
             try:
@@ -181,11 +180,10 @@ class _Session:
 
     def _stepped(self, step: StepRecord) -> StepRecord:
         seen = self.modules.taken()
-        candidates, self._candidates = self._candidates, []
-        if self._operations is not None:
-            self._operations.look()
         if step.number > self._options.after:
-            step = self._judged(candidates[0] if candidates else first_among(seen), step)
+            step = self._judged(seen, step)
+        if self._operations is not None:
+            self._operations.forget()
         if self._second is not None:
             self._look_again(self._second, seen, step)
             self._tape.clear()
@@ -208,19 +206,25 @@ class _Session:
         self.record.steps.append(step)
         self._options.on_step(step)
 
-    def _judged(self, found: FirstNonFinite | None, step: StepRecord) -> StepRecord:
+    def _judged(self, seen: Sequence[RangeSeen], step: StepRecord) -> StepRecord:
         """The step, with what made its gradients infinite; what the scale alone has not done is kept as the first."""
         if step.taken and _is_finite(step.loss) and _is_finite(step.norm):
             return step
-        if self.record.first is None and (
-            found is None or not (found.operation or (not step.taken and is_by_scale(found)))
-        ):
+        found = self._seen_origin(step) or first_among(seen)
+        if found is None or not (found.operation or (not step.taken and is_by_scale(found))):
             found = self._operation_at_fault() or found
         if found is None:
             return step
         if self.record.first is None and not (not step.taken and is_by_scale(found)):
             self.record.first = replace(found, step=step.number)
         return step if step.taken else replace(step, because=f"{found.place}: {found.why}")
+
+    def _seen_origin(self, step: StepRecord) -> FirstNonFinite | None:
+        """What `--ops` has seen of the step."""
+        optimizer = self._objects.optimizer_named(step.optimizer)
+        if self._operations is None or optimizer is None:
+            return None
+        return self._operations.origin_of(gradients(optimizer_parameters(optimizer)))
 
     def _operation_at_fault(self) -> FirstNonFinite | None:
         return self._second.fault() if self._second is not None else None

@@ -117,7 +117,7 @@ class Tape(TorchFunctionMode):  # type: ignore[misc]
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Make a call of torch's."""
-        return self._note(func, args, kwargs or {})
+        return self._note(func, args, kwargs or {}) if torch.is_grad_enabled() else func(*args, **(kwargs or {}))
 
     def _note(self, func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if not self._is_watching():
@@ -125,7 +125,7 @@ class Tape(TorchFunctionMode):  # type: ignore[misc]
         given = self._given(args, kwargs)
         result = func(*args, **kwargs)
         made = result if isinstance(result, (tuple, list)) else (result,)
-        if any(map(_has_gradient, made)) or (func is torch.Tensor.__setitem__ and any(map(_has_gradient, args))):
+        if any(map(_was_computed, made)) or (func is torch.Tensor.__setitem__ and any(map(_was_computed, args))):
             self._keep(func, given, None, result)
         return result
 
@@ -159,9 +159,7 @@ class Tape(TorchFunctionMode):  # type: ignore[misc]
 
     def _is_watching(self) -> bool:
         """Whether a call is one that the program makes outside of modules, and that may lead to gradients."""
-        if torch.compiler.is_compiling():
-            return False
-        return self.is_on and torch.is_grad_enabled() and not self._is_inside()
+        return self.is_on and torch.is_grad_enabled() and not self._is_inside() and not torch.compiler.is_compiling()
 
     def _given(self, args: Any, kwargs: Any) -> tuple[Any, tuple[tuple[torch.Tensor, int], ...]]:
         """Arguments as they are kept, with the versions of the tensors among them."""
@@ -189,5 +187,6 @@ class Tape(TorchFunctionMode):  # type: ignore[misc]
                 self._made[id(one)] = weakref.ref(one), Made(number, position)
 
 
-def _has_gradient(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.requires_grad
+def _was_computed(value: Any) -> bool:
+    """Whether gradients lead back from a value; weights, which a program fills in place, are where they end."""
+    return isinstance(value, torch.Tensor) and value.grad_fn is not None

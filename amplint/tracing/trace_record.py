@@ -158,6 +158,11 @@ class FirstNonFinite:
     why: str
     rule: str = ""
 
+    @property
+    def what(self) -> str:
+        """What the value is, where the operation is not known."""
+        return "gradient" if self.backward else self.result.name or "result"
+
 
 @dataclass(frozen=True)
 class ModuleDtypes:

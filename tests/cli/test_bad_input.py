@@ -305,6 +305,15 @@ def test_options_that_are_of_no_use(project: Path, arguments: tuple[str, ...], m
     assert message in problems(done)[0]
 
 
+@posix
+def test_a_current_folder_that_is_gone(project: Path) -> None:
+    (project / "gone").mkdir()
+    script = f'cd gone && rmdir ../gone && "{sys.executable}" -m amplint .'
+    done = subprocess.run(["sh", "-c", script], cwd=project, env=environment(), capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: the current folder is not there any more\n"
+
+
 # -- rules and processes ------------------------------------------------------------------------------------------------
 
 

@@ -60,6 +60,14 @@ def test_as_many_as_are_known_and_of_equal_lines_the_one_between_the_same_lines(
     assert amplint(*BASELINE).stdout == "a.py:1:1: DEM101 `demo_safe` is called [*]\n"
 
 
+def test_findings_that_nothing_tells_apart_are_counted() -> None:
+    write(a="x = 1\n" + 2 * (SAFE + "x = 1\n"), b=SAFE)
+    amplint(*UPDATE)
+    assert [entry.get("count") for entries in known().values() for entry in entries] == [2, None]
+    write(a="x = 1\n" + 3 * (SAFE + "x = 1\n"))
+    assert len(codes(amplint(*BASELINE))) == 1
+
+
 def test_a_line_that_is_written_anew_is_new() -> None:
     write(a=SAFE)
     amplint(*UPDATE)

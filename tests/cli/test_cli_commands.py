@@ -126,6 +126,8 @@ def test_no_cache_is_removed_behind_a_link() -> None:
     result = amplint("clean", "--cache-dir", "link")
     assert (result.stderr, result.exit_code) == ("error: the cache cannot be removed: link is a symbolic link\n", 2)
     assert list(Path("cache").rglob("*.cache"))
+    result = amplint("clean", "--cache-dir", "a.py")
+    assert (result.stderr, result.exit_code) == ("error: the cache cannot be removed: a.py: Not a directory\n", 2)
 
 
 # -- completion --------------------------------------------------------------------------------------------------------
@@ -159,3 +161,23 @@ def test_what_bash_offers(typed: list[str], offered: set[str], tmp_path: Path) -
     environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert {line for line in done.stdout.split("\n") if line} == offered
+
+
+def test_the_help_tells_each_command_in_one_whole_sentence() -> None:
+    listed = amplint("-h").stdout.partition("Commands:\n")[2].splitlines()
+    assert len(listed) == len(COMMANDS)
+    for command, line in zip(COMMANDS, listed):
+        assert line.split()[0] == command and line.endswith(".") and not line.endswith("...")
+
+
+def test_the_help_names_the_variables_that_stand_in_for_options() -> None:
+    told = amplint("check", "-h").stdout
+    variables = ("CACHE_DIR", "CONFIG", "NO_CACHE", "OUTPUT_FILE", "OUTPUT_FORMAT")
+    assert all(f"[env var: AMPLINT_{name}" in " ".join(told.split()) for name in variables)
+
+
+@pytest.mark.parametrize("arguments", [("--line-length", "3"), ("check", "--line-width")])
+def test_an_error_about_options_ends_in_one_way(arguments: tuple[str, ...]) -> None:
+    done = amplint(*arguments)
+    assert done.exit_code == 2 and done.stderr.count("\n") == 1 and ".;" not in done.stderr
+    assert "PATTERN:RULE,...; see" in amplint("--per-file-ignores", "x").stderr

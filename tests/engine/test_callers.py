@@ -371,3 +371,34 @@ def test_a_file_is_looked_at_for_what_callers_may_break(tmp_path: Path, text: st
 )
 def test_a_file_is_not_looked_at_for_other_reasons(tmp_path: Path, text: str) -> None:
     assert not is_concerned(text.encode(), Settings(tmp_path), tmp_path / "a.py")
+
+
+def test_a_part_of_a_module_does_whose_forward_is_called_by_name(tmp_path: Path) -> None:
+    block = """
+        import torch
+        from torch import nn
+
+        class Block(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(64, 64)
+
+            def forward(self, x):
+                x = self.fc(x)
+                return x / (x.std() + 1e-9)
+        """
+    net = """
+        from block import Block
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.block = Block()
+
+            def forward(self, x):
+                return self.block.forward(x)
+        """
+    imports = "from net import Net\nnet = Net().cuda()"
+    root = project(tmp_path, block=block, net=net, engine=engine("criterion(net(x), y)", imports))
+    assert numerics(root) == {"block.py:12 AMP302"}

@@ -192,6 +192,10 @@ def test_a_bad_pattern_is_named(tmp_path: Path) -> None:
         ("severity = 'error'", "4: `severity` must be a table of rules"),
         ("[tool.amplint.severity]\nAMP101 = 'bad'", '5: `severity.AMP101` must be "error" or "warning" or "info"'),
         ("rules = { AMP401 = 8 }", "4: `rules.AMP401` must be a table of the options of the rule"),
+        (
+            "rules.AMP101 = {}\nrules.AMP401 = 8",
+            "5: `rules.AMP401` must be a table of the options of the rule",
+        ),
         ("fix = 'yes'", "4: `fix` must be true or false"),
         ("# \u2028\x85\nfix = 'yes'", "5: `fix` must be true or false"),
         ("cache-dir = ''", "4: `cache-dir` must be a string"),

@@ -11,7 +11,6 @@ import pytest
 pytest.importorskip("torch", reason="profiling needs torch: pip install 'amplint[trace]'")
 
 import torch
-from checkout import ROOT, run_python
 
 from amplint.profile.memory import KeptForBackward
 from amplint.profile.steering import Steering
@@ -92,14 +91,9 @@ def test_scalers_are_on_in_float16_alone() -> None:
 
 
 def test_seeds_are_other_seeds_in_another_round() -> None:
-    """In a process of its own, as a turn is: what other tests make of torch is nothing that a program meets."""
-    told = "import sys; sys.path[:0] = ['tests/profile', 'tests/support']; import test_steering; test_steering.draw()"
-    ran = run_python(ROOT, "-c", told)
-    assert (ran.returncode, ran.stdout) == (0, ""), ran.stderr
+    import torch._dynamo  # gives `torch.manual_seed` a wrapper, which remembers on the function what it has called
 
-
-def draw() -> None:
-    """Draw numbers in two rounds."""
+    torch.manual_seed(1)
     numbers = []
     for shift in (0, 0, 1):
         with steered("float32", shift=shift):

@@ -27,7 +27,12 @@ CASES = {
     "division": (aten.div.Tensor, (half(1.0), half(0.0)), f"a division by zero{LOST}", "AMP302"),
     "0/0": (aten.div.Tensor, (torch.zeros(1), torch.zeros(1)), "0/0", ""),
     "number": (aten.div.Tensor, (torch.ones(1), 0), "a division by zero", ""),
-    "root": (aten.sqrt.default, (torch.tensor([-1.0]),), "the operation is not defined for its operands", ""),
+    "root": (aten.sqrt.default, (torch.tensor([-1.0]),), "the root of a negative number (-1)", ""),
+    "wide": (aten.exp.default, (torch.tensor([1e6]),), "overflow: the result is beyond 3.40282e+38", "AMP301"),
+    "log1p": (aten.log1p.default, (torch.tensor([-1.0]),), "the logarithm of zero", ""),
+    "negative": (aten.log.default, (torch.tensor([-2.0]),), "the logarithm of a negative number (-2)", ""),
+    "nothing": (aten.mean.default, (torch.empty(0),), "the mean of nothing", ""),
+    "masked": (aten._softmax.default, (torch.tensor([-torch.inf]), 0, False), "operand 1 is infinite: a softmax over", ""),
     "operand": (aten.add.Tensor, (torch.ones(1), torch.tensor([float("inf")])), "operand 2 is not finite already", ""),
 }  # fmt: skip
 

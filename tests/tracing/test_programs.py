@@ -17,14 +17,15 @@ import pytest
 
 pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[verify]'")
 
-import torch
-
 from amplint.cli.trace_outputs import seen_defects
 from amplint.tracing.script import Script
 from amplint.tracing.session import TraceOptions, run_traced
 from amplint.tracing.trace_record import TraceRecord
 
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
+_CLEAN = multiprocessing.get_context("forkserver")
+"""Makes processes that have imported torch, and know nothing of what other tests have computed with it."""
+_CLEAN.set_forkserver_preload(["torch._dynamo", "amplint.cli.trace_outputs", "amplint.tracing.session"])
 _AGAIN = "# expect without --ops: "
 _HEALTHY = re.compile(r"^( *)(.*?)  # (?:here  # )?healthy: (.*)$", re.M)
 
@@ -36,14 +37,6 @@ class Program(NamedTuple):
     twin: str
     expected: str
     line: int
-
-
-@pytest.fixture(scope="module", autouse=True)
-def optimizers_are_imported() -> None:
-    """The first optimizer imports as much again as torch itself: once, then, and not for every script."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        torch.optim.SGD([torch.zeros(1)], lr=0.1)
 
 
 def program(path: Path, operations: bool = False) -> Program:
@@ -58,7 +51,7 @@ def program(path: Path, operations: bool = False) -> Program:
 def trace(path: Path, text: str, operations: bool = False) -> TraceRecord:
     """Trace a script in a process that has torch already."""
     path.write_text(text)
-    with multiprocessing.get_context("fork").Pool(1) as pool:
+    with _CLEAN.Pool(1) as pool:
         return pool.apply(_traced, (str(path), operations))
 
 
@@ -74,7 +67,10 @@ def _traced(path: str, operations: bool) -> TraceRecord:
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_the_cause_is_named(path: Path, operations: bool, tmp_path: Path) -> None:
     told = program(path, operations)
-    record = trace(tmp_path / path.name, told.text, operations)
+    _check(told, trace(tmp_path / path.name, told.text, operations), path)
+
+
+def _check(told: Program, record: TraceRecord, path: Path) -> None:
     if told.expected.startswith("warning "):
         assert any(told.expected.removeprefix("warning ") in one for one in record.warnings), record.warnings
         return

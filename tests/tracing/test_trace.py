@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -186,6 +187,15 @@ def test_a_module_is_run_by_its_name(tmp_path: Path) -> None:
     (package / "__init__.py").touch()
     (package / "main.py").write_text("import sys\nprint(__name__, sys.argv[1:])\n")
     assert traced(tmp_path, "-m", "package.main", "a", device="cpu").stdout == "__main__ ['a']\n"
+
+
+def test_a_script_imports_what_it_imports_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("tools", "package"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("name = 'found'\n")
+    (tmp_path / "tools" / "train.py").write_text("import package\nprint(package.name)\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([".", os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep))
+    assert traced(tmp_path, "tools/train.py", device="cpu").stdout == "found\n"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from amplint.model.event_graph import Call, Function
-from amplint.model.events import Assign, Backward, InnerGrad, Report, Scale, SchedulerStep
+from amplint.model.events import Assign, Backward, Event, InnerGrad, Report, Scale
 from amplint.model.exploration.call_references import MAX_DEPTH, Frame, keys_of
 from amplint.model.exploration.flow_graph import Ask, FlowGraph, Iterate
 from amplint.model.exploration.flow_graph_builder import flow_graph
@@ -69,11 +69,13 @@ class Flows:
         """The function of this key; None where its graph is not known."""
         return self._functions.get(key)
 
+    def happens(self, kind: type[Event]) -> bool:
+        """Whether an event of some kind happens in any function."""
+        return any(issubclass(each, kind) for each in self._kinds)
+
     @cached_property
-    def advances(self) -> bool:
-        """Whether any function advances a schedule."""
-        blocks = (block for function in self._functions.values() for block in self.graph(function).blocks)
-        return any(isinstance(block.step, SchedulerStep) for block in blocks)
+    def _kinds(self) -> set[type]:
+        return {type(block.step) for each in self._functions.values() for block in self.graph(each).blocks}
 
     def graph(self, function: Function) -> FlowGraph:
         """The control-flow graph of a function."""

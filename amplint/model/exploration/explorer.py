@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from heapq import heappop, heappush
 
 from amplint.model.event_graph import Function
-from amplint.model.events import Assign, Clip, Event, ObjectFacts, Scale
+from amplint.model.events import Assign, Clip, Event, ObjectFacts, OptimizerStep, Scale
 from amplint.model.exploration.activations import Activation
 from amplint.model.exploration.branch_decisions import Conditions, assigned
 from amplint.model.exploration.effects import Flows
@@ -73,7 +73,8 @@ class Explorer(GraphRunner):
         root = self._flows.function(root.key) or root
         run = Run(self._root(root), start or PathState(), Summary())
         rhythm = rhythm_of(root, self._flows)
-        self._protocol.rests = rhythm.rests
+        self._protocol.rests, self._protocol.advancing = rhythm.rests, rhythm.advancing
+        self._protocol.steps_past = self._flows.happens(OptimizerStep)
         try:
             self._explore(run)
             if start is None and rhythm.is_one_round:

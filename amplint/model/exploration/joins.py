@@ -161,7 +161,7 @@ def _joined_protocol(one: ProtocolState, other: ProtocolState) -> ProtocolState:
 def _grad(mine: Grad | None, theirs: Grad | None) -> Grad:
     if mine is None or theirs is None or mine.without_places != theirs.without_places:
         return UNKNOWN_GRAD
-    return mine._replace(parts=mine.parts | theirs.parts)
+    return mine._replace(parts=mine.contributions(theirs.parts))
 
 
 _Key = TypeVar("_Key")

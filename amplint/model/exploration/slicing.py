@@ -27,15 +27,27 @@ from amplint.model.event_graph import (
     mentioned,
     parts_of,
 )  # fmt: skip
-from amplint.model.events import Assign, Backward, Event, InnerGrad, Report, Scale, ScalerStep, ScalerUpdate, Unscale
+from amplint.model.events import (
+    Assign,
+    Backward,
+    Event,
+    InnerGrad,
+    OptimizerStep,
+    Report,
+    Scale,
+    ScalerStep,
+    ScalerUpdate,
+    SchedulerStep,
+    Unscale,
+)  # fmt: skip
 from amplint.model.exploration.call_references import RETURN, keys_of
 from amplint.model.exploration.handed_names import HandedNames
 from amplint.model.exploration.laden_values import LadenValues
 from amplint.model.records import changed, frozen
 from amplint.model.references import key_of, reference
 
-_SETTLING = frozenset({"varying", "gate", "moment", "skipped"})
-"""Kinds of conditions that change what is known of a step, also where nothing goes by them."""
+_TELLING = frozenset({"gate", "moment", "skipped"})
+"""Kinds of conditions that tell something of a step by how they come out, also where nothing goes by them."""
 
 
 def sliced(functions: Mapping[str, Function], roots: Collection[str]) -> dict[str, Function]:
@@ -110,7 +122,10 @@ class _Slicer:
         self._names, self._laden = names, laden
         shared = _Wanted()
         self._wanted = {"": shared, **{each.key: _Wanted(shared) for each in names.functions.values()}}
-        self._unscales = any(isinstance(event, Unscale) for event in names.events())
+        kinds = set(map(type, names.events()))
+        self._asks_count = Unscale in kinds and OptimizerStep in kinds
+        """Whether it counts that anything is asked that varies, however it comes out."""
+        self._settling = _TELLING | {"varying"} if self._asks_count or SchedulerStep in kinds else frozenset[str]()
         self._anonymous = count()
 
     # -- what is wanted --------------------------------------------------------------------------------------------
@@ -167,16 +182,21 @@ class _Slicer:
 
     def _settles(self, condition: Condition, function: Function) -> bool:
         """Whether it changes what is known of a step that a condition is asked."""
-        handed = self._names.conditions.get(function.key, ())
-        return not _SETTLING.isdisjoint(kinds_of(condition)) or any(key in handed for key in keys_of(condition))
+        return self._is_of(condition, self._settling, function)
+
+    def _is_of(self, condition: Condition, kinds: frozenset[str], function: Function) -> bool:
+        """Whether a condition is of one of some kinds, or is one that a caller hands over, which may be of any."""
+        handed = self._names.conditions.get(function.key, ()) if kinds else ()
+        return not kinds.isdisjoint(kinds_of(condition)) or any(key in handed for key in keys_of(condition))
 
     def _counts(self, condition: Condition, inside: _Inside) -> bool:
         """Whether it counts how a condition comes out, around nothing."""
-        return self._settles(condition, inside.function) and not _is_plain(condition)
+        kinds = self._settling if self._asks_count else self._settling & _TELLING
+        return self._is_of(condition, kinds, inside.function) and not _is_plain(condition)
 
     def _counts_by_itself(self, condition: Condition, inside: _Inside) -> bool:
         """Whether it counts that a condition is asked, however it comes out."""
-        return self._unscales and self._settles(condition, inside.function)
+        return self._asks_count and self._settles(condition, inside.function)
 
     def _is_assigned(self, assign: Assign, inside: _Inside) -> bool:
         """Whether an assignment is left."""

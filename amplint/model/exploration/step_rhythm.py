@@ -17,11 +17,12 @@ class Rhythm:
 
     `is_one_round` says that it advances a schedule, and takes steps in no loop at all: somebody calls it for each iteration.
     `rests` are steps (the optimizer, and the loops around) outside of a loop in which the same optimizer is stepped, too: for
-    what the loop has left over.
+    what the loop has left over. `advancing` are the loops around what advances a schedule.
     """
 
     is_one_round: bool = False
     rests: frozenset[tuple[str, tuple[int, ...]]] = frozenset()
+    advancing: frozenset[tuple[int, ...]] = frozenset()
 
 
 @frozen
@@ -46,13 +47,14 @@ def rhythm_of(root: Function, flows: Flows) -> Rhythm:
         root: the function.
         flows: the graphs that calls in it may enter.
     """
-    if not flows.advances:
+    if not flows.happens(SchedulerStep):
         return Rhythm()
     found = list(_Steps(flows).of(root.body, Frame(root), frozenset()))
     steps = [(step.optimizer, step) for step in found if step.optimizer is not None]
     rests = {(optimizer, step.loops) for optimizer, step in steps if any(step.is_rest_of(other) for _, other in steps)}
     in_no_loop = bool(steps) and not any(step.loops for _, step in steps)
-    return Rhythm(in_no_loop and len(steps) < len(found), frozenset(rests))
+    advancing = frozenset(step.loops for step in found if step.optimizer is None)
+    return Rhythm(in_no_loop and len(steps) < len(found), frozenset(rests), advancing)
 
 
 class _Steps:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -34,6 +35,16 @@ class Grad(NamedTuple):
     updated_at: int = -1
     onto_unscaled: bool = False
     cleared: tuple[int, int] = (-1, -1)
+
+    def contributions(self, more: Iterable[Part]) -> frozenset[Part]:
+        """The parts with more of them: of plain ones all count, of others the first place of each kind."""
+        first: dict[object, Part] = {}
+        for part in (*self.parts, *more):
+            key = part if part.kind == "plain" else (part.kind, part.scaler, part.half)
+            known = first.get(key)
+            if known is None or part.site < known.site:
+                first[key] = part
+        return frozenset(first.values())
 
     @property
     def kinds(self) -> set[str]:

@@ -55,6 +55,8 @@ class Protocol:
     """The transitions.
 
     `rests` are the steps (the optimizer, and the loops around) for what a loop has left over: no schedule goes by those.
+    `advancing` are the loops around the schedules, None where that is not known: they go by steps in the same loops alone.
+    `steps_past` is whether an optimizer may step past its scaler, who asks whether overflows were looked for.
 
     Args:
         objects: what is known of each reference from its construction.
@@ -65,6 +67,8 @@ class Protocol:
         self._known = Known(objects, nothing_scales)
         self._nothing_scales = nothing_scales
         self.rests: frozenset[tuple[str, tuple[int, ...]]] = frozenset()
+        self.advancing: frozenset[tuple[int, ...]] | None = None
+        self.steps_past = True
 
     def apply(self, state: PathState, event: Event, loops: tuple[int, ...] = ()) -> Outcome:
         """The state after an event, and the hazards that the event is.
@@ -160,7 +164,7 @@ class Protocol:
                 continue
             waits = bool(grad.parts) and grad.unscaled_at >= 0 and not grad.stepped
             fresh = grad.unscaled_at >= 0 or grad.kinds == {"unknown"}
-            parts = frozenset({part}) if fresh else grad.parts | {part}
+            parts = frozenset({part}) if fresh else grad.contributions((part,))
             # Of several optimizers, this pass may be the first that adds to the gradients of this one.
             updated_at = grad.updated_at if self._known.is_only(optimizer) and not fresh else -1
             changes[optimizer] = Grad(parts, updated_at=updated_at, onto_unscaled=waits or grad.onto_unscaled)
@@ -171,26 +175,30 @@ class Protocol:
             return self._forget_grads(state)
         stages = state.stages.put((event.scaler, event.optimizer), Stage("unscaled", event.site))
         grad = Grad(state.grad(event.optimizer).parts, event.site)
-        return self._with_grad(state.changed(stages=stages, untested=True), event, grad)
+        return self._with_grad(state.changed(stages=stages, untested=self.steps_past), event, grad)
 
     def _scaler_step(self, state: ProtocolState, event: ScalerStep, loops: tuple[int, ...]) -> ProtocolState:
         if not event.optimizer:
             return self._forget_grads(state)
         before = state.stage(event.scaler, event.optimizer)
         tested = before is not None and before.name == "unscaled" and before.tested
-        is_rest = (event.optimizer, loops) in self.rests
-        step = None if tested or is_rest else Stepped(event.scaler, event.optimizer, event.site, loops)
+        step = None if tested else self._remembered(Stepped(event.scaler, event.optimizer, event.site, loops))
         stages = state.stages.put((event.scaler, event.optimizer), Stage("stepped", event.site))
         # A step unscales, too.
         grad = Grad(state.grad(event.optimizer).parts, event.site, stepped=True)
         stepped = state.stepped.put(event.optimizer, step)
         return self._with_grad(state.changed(stages=stages, stepped=stepped), event, grad)
 
+    def _remembered(self, step: Stepped) -> Stepped | None:
+        """A step, if a schedule may go by it."""
+        is_rest = bool(step.scaler) and (step.optimizer, step.loops) in self.rests
+        return None if is_rest or (self.advancing is not None and step.loops not in self.advancing) else step
+
     def _stepped_directly(self, state: ProtocolState, event: OptimizerStep, loops: tuple[int, ...]) -> ProtocolState:
         """The state once one of several optimizers has stepped past all scalers: a schedule may be of that one."""
         if not event.optimizer or self._known.is_only(event.optimizer):
             return state
-        step = Stepped("", event.optimizer, event.site, loops)
+        step = self._remembered(Stepped("", event.optimizer, event.site, loops))
         return state.changed(stepped=state.stepped.put(event.optimizer, step))
 
     def _optimizer_step(self, state: ProtocolState, event: OptimizerStep) -> ProtocolState:

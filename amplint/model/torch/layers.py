@@ -44,3 +44,19 @@ WRAPPERS = frozenset({
 
 SAME_MODULE = frozenset("to cuda cpu train eval requires_grad_ apply share_memory xpu compile".split())
 """Methods of a module that give back the module."""
+
+ALIKE = {
+    **dict.fromkeys((
+        "timm.layers.DropPath", "timm.layers.drop.DropPath", "timm.models.layers.DropPath", "timm.models.layers.drop.DropPath",
+        "torchvision.ops.StochasticDepth",
+    ), "torch.nn.Dropout"),
+    "einops.layers.torch.Rearrange": "torch.nn.Flatten", "einops.rearrange": "torch.reshape", "einops.repeat": "torch.repeat",
+    "einops.einsum": "torch.einsum",
+}  # fmt: skip
+"""Functions and layers of other libraries, and those of torch that treat dtypes alike."""
+
+
+def is_called(meaning: str) -> bool:
+    """Whether a full name is that of a layer, or of a function of `torch.nn.functional`, or of something alike."""
+    module, _, name = meaning.rpartition(".")
+    return meaning in ALIKE or module == "torch.nn.functional" or (module == "torch.nn" and name in LAYERS)

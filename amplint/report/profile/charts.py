@@ -47,11 +47,16 @@ def _figure(title: str, **more: Any) -> figure:
     return made
 
 
+def _bars(title: str, modes: list[ModeSummary]) -> figure:
+    """A figure with room for a bar of each mode, the first on top."""
+    made = _figure(title, y_range=[one.mode for one in modes][::-1])
+    made.x_range.start = 0
+    return made
+
+
 def _times(modes: list[ModeSummary]) -> figure:
     """The middle half of the times of each mode as a bar, with the median across it."""
-    names = [one.mode for one in modes][::-1]
-    made = _figure("milliseconds of a step: the middle half, and the median", y_range=names)
-    made.x_range.start = 0
+    made = _bars("milliseconds of a step: the middle half, and the median", modes)
     for one in modes:
         assert one.low is not None and one.high is not None and one.median is not None
         low, high, median = 1000 * one.low, 1000 * one.high, 1000 * one.median
@@ -64,9 +69,7 @@ def _times(modes: list[ModeSummary]) -> figure:
 
 def _memory(modes: list[ModeSummary]) -> figure:
     """What each mode held at its peak, and for the backward pass."""
-    names = [one.mode for one in modes][::-1]
-    made = _figure("megabytes: at the peak, and (darker) kept for the backward pass", y_range=names)
-    made.x_range.start = 0
+    made = _bars("megabytes: at the peak, and (darker) kept for the backward pass", modes)
     for one in modes:
         for bytes_, height, alpha in ((one.peak, 0.6, 0.35), (one.kept, 0.3, 0.9)):
             if bytes_:

@@ -65,9 +65,7 @@ def _story(record: TraceRecord, first: FirstNonFinite) -> Iterator[str]:
     """From the last finite values to inf or NaN, and to what came of it."""
     direction = "backward" if first.backward else "forward"
     where = f" in <code>{escape(first.module)}</code> ({escape(first.kind)})" if first.module else ""
-    what = (
-        f"<code>{escape(first.operation)}</code>" if first.operation else ("gradient" if first.backward else "result")
-    )
+    what = f"<code>{escape(first.operation)}</code>" if first.operation else first.what
     yield f'<h2>How it came to inf or NaN<small>step {first.step}, {direction} pass</small></h2>\n<ol class="story">\n'
     if first.operands:
         given = "".join(f"<li>{escape(range_in_words(one))}</li>" for one in first.operands)

@@ -68,7 +68,7 @@ def _first(first: FirstNonFinite) -> Iterator[str]:
     pass_ = "backward" if first.backward else "forward"
     yield f"First value that is not finite: step {first.step}, {pass_} pass"
     module = f" in `{printable(first.module)}` ({printable(first.kind)})" if first.module else ""
-    operation = f"`{first.operation}`" if first.operation else ("gradient" if first.backward else "result")
+    operation = f"`{first.operation}`" if first.operation else first.what
     yield f"  {printable(first.place)}: {operation}{module}: {range_in_words(first.result)}"
     for operand in first.operands:
         yield f"    from {range_in_words(operand)}"

@@ -109,7 +109,7 @@ class Measurement:
 
         Args:
             measure: what was measured, where there is no figure.
-            basis: one of `amplint.runtime.verdict.BASES`.
+            basis: as in `amplint.runtime.verdict.Outcome`.
         """
         names = [each.name for each in self.figures]
         return Outcome(

@@ -116,7 +116,8 @@ class Patches:
     ) -> Callable[..., Any]:
         held = self._held
 
-        @functools.wraps(original)
+        # Without the attributes of the function: torch may keep one there that it calls in its place.
+        @functools.wraps(original, updated=())
         def surrounded(*args: Any, **kwargs: Any) -> Any:
             key = (group, id(args[0]) if method else 0)
             if not self._on or key in held.keys or (not also_torch and in_torch(sys._getframe(1))):

@@ -19,6 +19,10 @@ Node = Any
 GRAD = torch._C.TensorBase.grad
 """`.grad` itself, below whatever stands on `torch.Tensor`."""
 
+unseen = torch._C.DisableTorchFunction
+"""A context manager: looks at tensors inside are shown to no function mode, which would take longer than the looks."""
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _MARK = "amplint"
 _GIVEN = "_amplint_scaled"
 _SCALES = "MulBackward0"
@@ -59,22 +63,32 @@ class LossOrigin:
     parameters: list[torch.Tensor] = field(default_factory=list)
 
 
+def gradient_of(tensor: torch.Tensor) -> torch.Tensor | None:
+    """What a tensor's `.grad` is; classes of a program's own are asked."""
+    if type(tensor) not in _PLAIN:
+        return GRAD.__get__(tensor)
+    with unseen():
+        return GRAD.__get__(tensor)
+
+
 def gradients(parameters: Iterable[torch.Tensor]) -> list[torch.Tensor]:
     """The gradients that parameters hold."""
-    return [grad for parameter in parameters if (grad := GRAD.__get__(parameter)) is not None]
+    with unseen():
+        return [grad for parameter in parameters if (grad := GRAD.__get__(parameter)) is not None]
 
 
 def size(tensors: Sequence[torch.Tensor]) -> dict[str, object]:
     """The 2-norm of all elements together; how many are inf or NaN; the dtypes by name."""
-    dense = [tensor.detach().coalesce().values() if tensor.is_sparse else tensor.detach() for tensor in tensors]
-    dtypes = {tensor.dtype for tensor in dense}
-    norm, nonfinite = 0.0, 0
-    if dense and dtypes <= _WIDE:
-        norm = _total(torch._foreach_norm(dense))
-    if dense and not (dtypes <= _WIDE and math.isfinite(norm)):  # too wide a range for float32: count, and take care
-        nonfinite = sum(int((~torch.isfinite(tensor)).sum()) for tensor in dense)
-        wide = torch.float32 if dense[0].device.type == "mps" else torch.float64
-        norm = _total([torch.linalg.vector_norm(tensor, dtype=wide) for tensor in dense])
+    with unseen():
+        dense = [tensor.detach().coalesce().values() if tensor.is_sparse else tensor.detach() for tensor in tensors]
+        dtypes = {tensor.dtype for tensor in dense}
+        norm, nonfinite = 0.0, 0
+        if dense and dtypes <= _WIDE:
+            norm = _total(torch._foreach_norm(dense))
+        if dense and not (dtypes <= _WIDE and math.isfinite(norm)):  # too wide a range for float32: count, take care
+            nonfinite = sum(int((~torch.isfinite(tensor)).sum()) for tensor in dense)
+            wide = torch.float32 if dense[0].device.type == "mps" else torch.float64
+            norm = _total([torch.linalg.vector_norm(tensor, dtype=wide) for tensor in dense])
     return {"norm": norm, "nonfinite": nonfinite, "dtypes": tuple(sorted(str(each)[6:] for each in dtypes))}
 
 
@@ -190,7 +204,8 @@ class _Graph:
             elif self._marked and self._depends(node):
                 found.add("?")
             else:
-                found.add("?" if factor is None or any(_near(factor, scale) for scale in self._scales) else "")
+                near = factor is None or any(_near(factor, scale) for scale in self._scales)
+                found.add("?" if self._scales and near else "")
         return found
 
     def _depends(self, start: Node) -> bool:

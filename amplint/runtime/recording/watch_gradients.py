@@ -17,7 +17,16 @@ from amplint.runtime.recording.call_sites import in_torch
 from amplint.runtime.recording.event_log import Make, MeasuredFacts, Recorded
 from amplint.runtime.recording.object_names import parameters_of
 from amplint.runtime.recording.patches import Patches
-from amplint.runtime.recording.tensor_facts import GRAD, LossOrigin, gradients, mark_of, origin, scalar_value, size
+from amplint.runtime.recording.tensor_facts import (
+    GRAD,
+    LossOrigin,
+    gradient_of,
+    gradients,
+    mark_of,
+    origin,
+    scalar_value,
+    size,
+)
 from amplint.runtime.recording.watch_inner_gradients import Divisions
 from amplint.runtime.recording.watcher import Arguments, Called, Named, Watch, given_argument
 
@@ -227,7 +236,7 @@ class GradientWatch:
         watch = self._watch
 
         def get(tensor: torch.Tensor) -> torch.Tensor | None:
-            grad: torch.Tensor | None = GRAD.__get__(tensor)
+            grad = gradient_of(tensor)
             if grad is not None and not in_torch(sys._getframe(1)):
                 watch.touch(tensor, grad)
             return grad

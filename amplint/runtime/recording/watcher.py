@@ -13,6 +13,7 @@ from amplint.model.events import MEASURE, GradAccess, ZeroGrad
 from amplint.runtime.recording.call_sites import SourceLine
 from amplint.runtime.recording.event_log import Journal, Make, MeasuredFacts, Move, Recorded
 from amplint.runtime.recording.object_names import ObjectNames, parameters_of
+from amplint.runtime.recording.tensor_facts import unseen
 
 Locate = Callable[[], "SourceLine | None"]
 Arguments = tuple[Any, ...]
@@ -37,7 +38,8 @@ class Access:
 
     def holds(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor is one of these gradients, or another view of its memory."""
-        return any(grad.data_ptr() == tensor.data_ptr() for grad, _ in reversed(self._held))
+        with unseen():
+            return any(grad.data_ptr() == tensor.data_ptr() for grad, _ in reversed(self._held))
 
     def changed(self) -> bool:
         """Whether any of them was changed since, in place or by assignment."""
@@ -158,4 +160,5 @@ def given_argument(args: Arguments, kwargs: Named, position: int, name: str, def
 
 
 def _version(tensor: torch.Tensor) -> int:
-    return 0 if tensor.is_inference() else tensor._version
+    with unseen():
+        return 0 if tensor.is_inference() else tensor._version

@@ -38,7 +38,7 @@ class LossValues:
             runs_nets: whether forward passes belong where it stands.
         """
         # What a call is given takes no part besides, where the call was followed, and its result is known.
-        given = () if event.target.startswith("%") and event.target in event.carried else event.args
+        given = () if reference(event.target).is_temporary and event.target in event.carried else event.args
         inputs, passed = self._differentiable(event.carried), self._differentiable(given)
         self._values.pop(event.target, None)
         self._numbers.pop(event.target, None)

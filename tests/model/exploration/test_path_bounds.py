@@ -293,6 +293,13 @@ def test_a_helper_that_is_called_five_times_is_worked_out_once() -> None:
     assert often < 3 * once
 
 
+def test_of_scaled_passes_that_may_have_run_the_first_is_told() -> None:
+    """Which of eight have run matters to nobody: told apart, they are 256 states."""
+    passes = "".join(f"if args.option_{n}:\n    scaler.scale(loss).backward()\n" for n in range(8))
+    assert work(in_loop(f"{passes}{DEFECT}")) < 500
+    assert "clip-before-unscale" in kinds(in_loop(f"{passes}{DEFECT}"))
+
+
 RECURSIVE = """
 def again(loss, depth):
     if depth > 0:

@@ -1,5 +1,5 @@
 """An angle whose cosine rounding has put beyond one."""
-# expect: forward acos in -; the operation is not defined
+# expect: forward acos in -; `acos` is not defined beyond 1
 import torch
 from torch import nn
 

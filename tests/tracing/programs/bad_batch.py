@@ -1,5 +1,5 @@
 """A regression that meets one batch with a NaN in it."""
-# expect: forward - in Sequential.0; what the module was given is not finite already
+# expect: forward addmm in Sequential.0; operand 2 is not finite already
 import torch
 from torch import nn
 

@@ -1,5 +1,5 @@
 """A standard deviation over a batch of one."""
-# expect: forward std in -; the operation is not defined
+# expect: forward std in -; the deviation of a single value
 import torch
 from torch import nn
 

@@ -1,5 +1,5 @@
 """A focal loss that raises a number to a fraction; rounding has made the number negative."""
-# expect: forward pow in -; the operation is not defined
+# expect: forward pow in -; a negative number
 import torch
 from torch import nn
 

@@ -1,0 +1,125 @@
+"""The dtype flow through calls of what calls others: `map`, `partial`, activation checkpointing; and through lists that grow."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import libcst as cst
+
+from amplint.dtypes.frames import StackFrame
+from amplint.dtypes.functions import Functions
+from amplint.dtypes.values import (
+    UNKNOWN,
+    Arguments,
+    Closure,
+    FromLibrary,
+    Instance,
+    Items,
+    Layer,
+    Record,
+    Tensor,
+    Value,
+)
+from amplint.model.records import changed
+
+_CHECKPOINTS = frozenset({"torch.utils.checkpoint.checkpoint"})
+_CHECKPOINT_OPTIONS = frozenset(
+    "use_reentrant preserve_rng_state context_fn determinism_check debug early_stop".split()
+)
+_SEQUENCES = frozenset({"builtins.list", "builtins.tuple", "builtins.iter"})
+_MOST_ITEMS = 24
+
+
+class HigherOrder(Functions):
+    """Evaluates calls of what is given functions and modules."""
+
+    @abstractmethod
+    def apply(self, value: Value, node: cst.Call, called: str, arguments: Arguments, frame: StackFrame) -> Value:
+        """What a value gives back when it is called.
+
+        Args:
+            value: the function, module or class.
+            node: the call.
+            called: the name that it is called by.
+            arguments: what it is given.
+            frame: where evaluation stands.
+        """
+
+    def passed_on(self, meaning: str, node: cst.Call, arguments: Arguments, frame: StackFrame) -> Value | None:
+        """What a call gives back that hands its arguments to one of them; None for any other.
+
+        Args:
+            meaning: the full name of what is called.
+            node: the call.
+            arguments: what it is given.
+            frame: where evaluation stands.
+        """
+        if not arguments.values:
+            return None
+        first, rest = arguments.values[0], arguments.values[1:]
+        if meaning == "builtins.map" and rest:
+            return self._mapped(first, node, rest, frame)
+        if meaning in _SEQUENCES and isinstance(first, (Items, Layer, Instance)):
+            return first
+        if meaning == "builtins.reversed":
+            return Items(first.items[::-1]) if isinstance(first, Items) else first
+        if meaning == "functools.partial" and isinstance(first, FromLibrary):
+            return first  # none of its settings decides a dtype
+        if meaning in _CHECKPOINTS and isinstance(first, (Closure, Layer, Instance, FromLibrary)):
+            keywords = {name: each for name, each in arguments.keywords.items() if name not in _CHECKPOINT_OPTIONS}
+            given = changed(arguments, nodes=arguments.nodes[1:], values=rest, keywords=keywords)
+            return self.apply(first, node, "", given, frame)
+        return None
+
+    def _mapped(self, function: Value, node: cst.Call, given: tuple[Value, ...], frame: StackFrame) -> Value | None:
+        if not isinstance(function, (Closure, Layer, Instance, FromLibrary)):
+            return None
+        if len(given) == 1 and isinstance(given[0], Items):
+            return Items(
+                tuple(self.apply(function, node, "", Arguments(values=(each,)), frame) for each in given[0].items)
+            )
+        return self.apply(function, node, "", Arguments(values=given), frame) if len(given) == 1 else None
+
+    def parts_of_chain(self, node: cst.Call, arguments: Arguments) -> tuple[Value, ...]:
+        """The layers of an `nn.Sequential`, where a list that is spread out stands for its elements.
+
+        Args:
+            node: its construction.
+            arguments: what it is given.
+        """
+        plain, starred = iter(arguments.values), iter(_spread(arguments))
+        parts: list[Value] = []
+        for arg in node.args:
+            value = next(starred if arg.star else plain, UNKNOWN)
+            if isinstance(value, Record):  # an `OrderedDict` of named layers
+                parts.extend(each for _, each in value.fields)
+            else:
+                parts.extend(value.items if isinstance(value, Items) else (value,))
+        return tuple(parts)
+
+    def grown(self, base: Items, method: str, arguments: Arguments) -> Items | None:
+        """A list after one of its methods has put something at its end; None for other methods.
+
+        Args:
+            base: the list.
+            method: the name of the method.
+            arguments: what it is given.
+        """
+        if method not in ("append", "extend") or len(arguments.values) != 1 or len(base.items) >= _MOST_ITEMS:
+            return None
+        (value,) = arguments.values
+        added = value.items if method == "extend" and isinstance(value, Items) else (value,)
+        if base.items and len(added) == 1 and _alike(base.items[-1], added[0]):
+            return base  # what a loop makes again behaves as before
+        return Items((*base.items, *added))
+
+
+def _spread(arguments: Arguments) -> tuple[Value, ...]:
+    starred = arguments.keywords.get("*")
+    return starred.items if isinstance(starred, Items) else ()
+
+
+def _alike(one: Value, other: Value) -> bool:
+    if isinstance(one, Instance) and isinstance(other, Instance):
+        return one.cls is other.cls
+    return one == other and not isinstance(one, Tensor)
