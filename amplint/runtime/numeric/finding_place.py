@@ -137,7 +137,7 @@ def part_at(tree: Tree, root: Expression, span: tuple[int, int]) -> tuple[Apply,
 
 
 def counterparts(marks: Sequence[Apply], there: Sequence[Apply], root: Expression) -> tuple[Apply, ...]:
-    """The finding's own operations in the text with the fix: those in its place, or others that do what none of these does.
+    """The finding's own operations in the text with the fix: those in its place, or others, if these hold none of its kind.
 
     Args:
         marks: the finding's own operations in the text as it stands.
@@ -146,7 +146,7 @@ def counterparts(marks: Sequence[Apply], there: Sequence[Apply], root: Expressio
     """
     names = {each.op for each in marks}
     alike = tuple(each for each in subexpressions(root) if isinstance(each, Apply) and each.op in names)
-    is_there = any(each.op in names for each in there)
+    is_there = any(isinstance(each, Apply) and each.op in names for one in there for each in subexpressions(one))
     return tuple(there) if is_there or len(alike) != len(marks) else alike
 
 
