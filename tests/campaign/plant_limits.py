@@ -66,7 +66,7 @@ def update_elsewhere(program: Planted) -> bool:
 
 @silent
 def region_with_a_flag(program: Planted) -> bool:
-    """A region that a flag switches is not sure to be entered, nor to be left out: an evaluation without is no other than the training."""
+    """A region that a flag switches is not sure to be entered, nor to be left out: an evaluation without is like the training."""
     return program.code == "AMP202" and "amp" in program.flags
 
 
