@@ -89,7 +89,11 @@ _HOOKS = tuple(rf"def {name}\(" for name in ("after_step", "after_iter", "after_
                                               "on_step_end", "on_batch_end", "on_train_batch_end", "on_update_end"))  # fmt: skip
 
 
-@rule("AMP107", KIND, WARNING, HIGH, "0.1.0", fix=SAFE, triggers=_HOOKS, observable=Observable(SCHEDULER_LEAD))
+_OWN = r"self\.\w*sched\w*\.step\(\)"
+"""A loop in a class may have the step from a base class, and speak of no scaler itself."""
+
+
+@rule("AMP107", KIND, WARNING, HIGH, "0.1.0", fix=SAFE, triggers=(*_HOOKS, _OWN), observable=Observable(SCHEDULER_LEAD))
 def check(file: File) -> Iterator[Finding]:
     yield from _in_paths(file)
     for each in file.fact(HookSchedules).found:

@@ -78,3 +78,52 @@ def test_a_schedule_advances_by_what_its_class_says(
 ) -> None:
     schedules = SCHEDULES.format(condition=condition, count=count)
     assert codes(project(tmp_path, schedules=schedules, train=TRAIN.format(name=name)), "train.py") == found
+
+
+RUNNER = """
+    import torch
+
+    class Runner:
+        def __init__(self, model, optimizer, lr_scheduler, loader):
+            self.model, self.optimizer, self.loader = model, optimizer, loader
+            self.lr_scheduler = lr_scheduler
+            self.scaler = torch.amp.GradScaler("cuda")
+
+        def forward(self, batch):
+            with torch.autocast("cuda", dtype=torch.float16):
+                return self.model(batch)
+
+        def propagate(self, loss):
+            self.optimizer.zero_grad()
+            self.scaler.scale(loss).backward()
+
+        def update(self):
+            before = self.scaler.get_scale()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+            return self.scaler.get_scale() >= before
+"""
+PRUNING = """
+    from runner import Runner
+
+    class PruningRunner(Runner):
+        def train(self):
+            for batch in self.loader:
+                self.propagate(self.forward(batch))
+                {advance}
+"""
+
+
+@pytest.mark.parametrize(
+    ("advance", "found"),
+    [
+        ("self.update(); self.lr_scheduler.step()", ["AMP107"]),
+        ("self.lr_scheduler.step(); self.update()", ["AMP107"]),
+        ("if self.update(): self.lr_scheduler.step()", []),
+        ("self.update()\n        self.lr_scheduler.step()", []),
+    ],
+)
+def test_a_loop_that_speaks_of_no_scaler_may_step_through_that_of_its_base(
+    tmp_path: Path, advance: str, found: list[str]
+) -> None:
+    assert codes(project(tmp_path, runner=RUNNER, pruning=PRUNING.format(advance=advance)), "pruning.py") == found
