@@ -56,7 +56,7 @@ different functions, where the scaler may be None, and where there is a test alr
 ## Limitations
 A scale that has sunk to zero cannot fall any more, so the test stops noticing skips. Schedulers of other libraries
 count only if their name, or how they are used, says what they are. A hook counts if its base class comes from a
-file of the project whose trainer steps through a scaler.
+file of the project whose trainer steps through a scaler, or if such a trainer makes it.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
@@ -93,17 +93,30 @@ _OWN = r"self\.\w*sched\w*\.step\(\)"
 """A loop in a class may have the step from a base class, and speak of no scaler itself."""
 
 
-@rule("AMP107", KIND, WARNING, HIGH, "0.1.0", fix=SAFE, triggers=(*_HOOKS, _OWN), observable=Observable(SCHEDULER_LEAD))
+@rule(
+    "AMP107",
+    KIND,
+    WARNING,
+    HIGH,
+    "0.1.0",
+    fix=SAFE,
+    triggers=(*_HOOKS, _OWN),
+    keeps=("(Hook|Callback)$",),
+    observable=Observable(SCHEDULER_LEAD),
+)
 def check(file: File) -> Iterator[Finding]:
     yield from _in_paths(file)
     for each in file.fact(HookSchedules).found:
         schedule = hazard_calls.receiver(each.advance) or each.advance
+        scaler = hazard_calls.receiver(each.step) if each.step is not None else None
+        owner = f"`{file.tree.text(scaler)}`" if scaler is not None else "the trainer's scaler"
         yield Finding(
             file.range(each.advance.func),
-            f"`{file.tree.text(schedule)}` advances even when `{file.tree.text(each.scaler)}` skips the optimizer step",
+            f"`{file.tree.text(schedule)}` advances even when {owner} skips the optimizer step",
             note=_SKIPS,
-            related=file.related("stepped, or skipped, here", each.step),
+            related=file.related("stepped, or skipped, here", each.step) if each.step is not None else (),
             fix=NoFix("the step and the schedule are in two methods"),
+            needs=frozenset({each.driver}) if each.driver else frozenset(),
         )
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from amplint.diagnostics import ALONE, Diagnostic, FileReport, Position, Range
 from amplint.engine.config import Settings
-from amplint.engine.driving_facts import with_place
 from amplint.engine.registry import RuleInfo, rule_index
 from amplint.engine.selection import (
     SYNTAX_ERROR,
@@ -23,6 +22,7 @@ from amplint.engine.selection import (
     severities,
 )
 from amplint.engine.severity import is_at_least, severity
+from amplint.facts.driving_facts import with_place
 from amplint.python_ast import gate
 from amplint.source import FileLocation, InvalidNotebook, Source, SourceError, is_notebook
 

@@ -13,7 +13,8 @@ from dataclasses import replace
 import libcst as cst
 
 from amplint.diagnostics import Diagnostic
-from amplint.engine.driving_facts import drives, stated_at
+from amplint.facts.driving_facts import drives, stated_at
+from amplint.facts.hook_drivers import HookDrivers
 from amplint.file import FLOAT16_TRAINING, MIXED_PRECISION, File
 from amplint.model.libraries import told_in
 from amplint.model.torch.names import GRAD_SCALER
@@ -21,13 +22,14 @@ from amplint.syntax.classes import ClassInfo
 
 
 def stated(file: File) -> frozenset[str]:
-    """The facts that a file states because of what it makes of a library that trains in float16."""
+    """The facts that a file states because of what it makes: of a library that trains in float16, or hooks for its scaler."""
+    calling_back = file.fact(HookDrivers).stated
     if not told_in(file.source.text.encode()):
-        return frozenset()
+        return calling_back
     made = any(
         _scales(file, info) for info in map(file.classes.instance_of, file.tree.find(cst.Call)) if info is not None
     )
-    return _driven(file) | (frozenset({MIXED_PRECISION, FLOAT16_TRAINING}) if made else frozenset())
+    return calling_back | _driven(file) | (frozenset({MIXED_PRECISION, FLOAT16_TRAINING}) if made else frozenset())
 
 
 def _scales(file: File, info: ClassInfo) -> bool:

@@ -9,23 +9,31 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.facts.driving_facts import calls_back
 from amplint.file import File
+from amplint.roles.roles import Roles
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.classes import ClassInfo
+from amplint.syntax.tree import Tree
 
-EACH_ITERATION = re.compile(r"^(after|on)_(train_)?(step|iter|iteration|batch|update)(_end)?$")
+_EACH_ITERATION = re.compile(r"^(after|on)_(train_)?(step|iter|iteration|batch|update)(_end)?$")
 """Methods of hooks that are called once for each iteration of a training, when it is over."""
 _HOOK = re.compile(r"Hook|Callback")
+_ASKS = re.compile(r"skip|scale$|finite|found_inf")
+"""Words of what asks whether a step was taken."""
 _BRANCHES = (cst.If, cst.For, cst.While, cst.Try, cst.Match, cst.IfExp, cst.BooleanOperation, cst.Lambda)
 
 
 @dataclass(frozen=True)
 class HookSchedule:
-    """A call that advances a schedule after each iteration, and the step of a scaler that the iteration takes."""
+    """A call that advances a schedule after each iteration, and the step of a scaler that the iteration takes.
+
+    Where no file that this one knows takes such a step, `driver` is the fact that another file makes the hook for what does.
+    """
 
     advance: cst.Call
-    step: cst.Call
-    scaler: cst.BaseExpression
+    step: cst.Call | None
+    driver: str = ""
 
 
 class HookSchedules:
@@ -40,13 +48,19 @@ class HookSchedules:
         return tuple(each for info in self._classes.own for each in self._of(info))
 
     def _of(self, info: ClassInfo) -> Iterator[HookSchedule]:
-        for name, method in info.methods.items():
-            if EACH_ITERATION.match(name) is None:
-                continue
-            steps = [step for root in self._homes(info) for step in self._scaler_steps(root)]
-            for call in self._tree.inside(method, cst.Call) if steps else ():
+        for method in iterations_of(info):
+            steps = [step for root in self._homes(info) for step in scaler_steps(self._tree, self._roles, root)]
+            driver = "" if steps else self._driver(info)
+            for call in self._tree.inside(method, cst.Call) if steps or driver else ():
                 if self._advances(call, method):
-                    yield HookSchedule(call, steps[0], _receiver(steps[0]))
+                    yield HookSchedule(call, steps[0] if steps else None, driver)
+
+    def _driver(self, info: ClassInfo) -> str:
+        """The fact that another file makes a hook of a class for what steps through a scaler; empty for a library's hooks."""
+        place = self._tree.source.place
+        if place is None or not is_hook(info) or info in self._classes.undriven:
+            return ""
+        return calls_back(str(place.path), info.name)
 
     def _homes(self, info: ClassInfo) -> Iterator[cst.Module]:
         """The files of the project that the bases of a hook come from; of one that hands others on, those behind it."""
@@ -57,15 +71,6 @@ class HookSchedules:
                 yield self._tree.module
             homes = self._imports.homes(name)
             yield from (home for home in homes if not self._classes.libraries.is_of_wrapper(home))
-
-    def _scaler_steps(self, root: cst.Module) -> Iterator[cst.Call]:
-        """The steps that objects in a file take through a scaler of theirs."""
-        for call in self._tree.find(cst.Call, around=root):
-            match call:
-                case cst.Call(func=cst.Attribute(value=scaler, attr=cst.Name(value="step")), args=[_]):
-                    facts = self._roles.of(scaler)
-                    if path_of(scaler).startswith("self.") and facts.role == "scaler" and facts.enabled != "no":
-                        yield call
 
     def _advances(self, call: cst.Call, method: cst.FunctionDef) -> bool:
         """Whether a call advances a schedule whenever its method is called."""
@@ -88,6 +93,39 @@ def _asks_for(test: cst.BaseExpression, path: str) -> bool:
     return path_of(test) == path
 
 
-def _receiver(call: cst.Call) -> cst.BaseExpression:
-    assert isinstance(call.func, cst.Attribute)
-    return call.func.value
+def is_hook(info: ClassInfo) -> bool:
+    """Whether a class is one of hooks or callbacks, by its name or that of a base."""
+    bases = (path_of(each.value) for each in info.node.bases if each.keyword is None)
+    return any(_HOOK.search(name.rpartition(".")[2]) for name in (info.name, *bases))
+
+
+def iterations_of(info: ClassInfo) -> Iterator[cst.FunctionDef]:
+    """The methods of a hook's class that are called when an iteration is over."""
+    yield from (method for name, method in info.methods.items() if _EACH_ITERATION.match(name))
+
+
+def scaler_steps(tree: Tree, roles: Roles, around: cst.CSTNode) -> Iterator[cst.Call]:
+    """The steps that objects take through a scaler of theirs, below a node.
+
+    Args:
+        tree: the file, with those that it leads to.
+        roles: what its objects are.
+        around: a class, or a file.
+    """
+    for call in tree.inside(around, cst.Call):
+        match call:
+            case cst.Call(func=cst.Attribute(value=scaler, attr=cst.Name(value="step")), args=[_]):
+                facts = roles.of(scaler)
+                if path_of(scaler).startswith("self.") and facts.role == "scaler" and facts.enabled != "no":
+                    yield call
+
+
+def asks_for_steps(tree: Tree, around: cst.CSTNode) -> bool:
+    """Whether anything below a node asks whether a step was taken, so that what is called back may depend on it.
+
+    Args:
+        tree: the file, with those that it leads to.
+        around: a class, or a file.
+    """
+    comparisons = tree.inside(around, cst.Comparison)
+    return any(map(_ASKS.search, (word for each in comparisons for word in tree.words(each))))

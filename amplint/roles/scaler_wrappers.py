@@ -43,11 +43,17 @@ class ScalerWrappers:
         return self._known[info.node]
 
     def _steps(self, info: ClassInfo) -> bool:
-        own = {f"self.{name}" for each in info.lineage for name in each.attributes if self._is_scaler(info, name)}
+        own = {f"self.{name}" for each in info.lineage for name in each.attributes if self.makes(info, name)}
         methods = [method for each in info.lineage for method in each.methods.values()] if own else []
         return any(_steps_through(node, own, method) for method in methods for node in within(method))
 
-    def _is_scaler(self, info: ClassInfo, attribute: str) -> bool:
+    def makes(self, info: ClassInfo, attribute: str) -> bool:
+        """Whether the objects of a class make themselves a scaler that may be enabled, and keep it as an attribute.
+
+        Args:
+            info: the class.
+            attribute: the name of the attribute.
+        """
         made = [self._roles.made_by(value) for value in info.values(attribute)]
         return any(
             facts is not None and facts.role == "scaler" and facts.made and facts.enabled != "no" for facts in made

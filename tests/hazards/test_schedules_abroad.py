@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from project import codes, project
+from project import codes, found_in, project
 
 SCHEDULES = """
     from torch.optim.lr_scheduler import _LRScheduler
@@ -127,3 +127,78 @@ def test_a_loop_that_speaks_of_no_scaler_may_step_through_that_of_its_base(
     tmp_path: Path, advance: str, found: list[str]
 ) -> None:
     assert codes(project(tmp_path, runner=RUNNER, pruning=PRUNING.format(advance=advance)), "pruning.py") == found
+
+
+HOOKS = """
+    import torch
+
+    class Callback:
+        def on_update_end(self):
+            pass
+
+    class ScheduleCallback(Callback):
+        def __init__(self, trainer):
+            self.trainer = trainer
+            self.scheduler = torch.optim.lr_scheduler.OneCycleLR(trainer.optimizer, 0.1, 1000)
+
+        def {method}(self):
+            {advance}
+"""
+STEPPING = """
+    class Stepping:
+        def update(self, loss):
+            self.scaler.scale(loss).backward()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+            {after}
+"""
+TRAINER = """
+    import torch
+    from hooks import ScheduleCallback
+    from stepping import Stepping
+
+    class Trainer(Stepping):
+        def __init__(self, model, optimizer):
+            self.model, self.optimizer = model, optimizer
+            self.scaler = torch.amp.GradScaler("cuda"{enabled})
+            self.add_callbacks()
+
+        def add_callbacks(self):
+            self.callbacks = []
+            self.callbacks.append(ScheduleCallback(self))
+
+        def train(self, loader):
+            for batch in loader:
+                self.optimizer.zero_grad()
+                with torch.autocast("cuda", dtype=torch.float16):
+                    loss = self.model(batch)
+                self.update(loss)
+                for each in self.callbacks:
+                    each.on_update_end()
+"""
+ALWAYS, ASKING = "self.scheduler.step()", "if not self.trainer.skipped: self.scheduler.step()"
+TOLD = "self.skipped = self.scaler.get_scale() < self.scale"
+
+
+@pytest.mark.parametrize(
+    ("method", "advance", "after", "enabled", "found"),
+    [
+        ("on_update_end", ALWAYS, "", "", {"hooks.py:14 AMP107"}),
+        ("on_update_end", ASKING, TOLD, "", set()),
+        ("on_update_end", ALWAYS, TOLD, "", set()),
+        ("on_update_end", ALWAYS, "", ", enabled=False", set()),
+        ("on_epoch_end", ALWAYS, "", "", set()),
+    ],
+)
+def test_a_hook_is_called_back_by_the_trainer_that_makes_it(
+    tmp_path: Path, method: str, advance: str, after: str, enabled: str, found: set[str]
+) -> None:
+    hooks = HOOKS.format(method=method, advance=advance)
+    trainer = TRAINER.format(enabled=enabled)
+    project(tmp_path, hooks=hooks, stepping=STEPPING.format(after=after), trainer=trainer)
+    assert found_in(tmp_path, select=("AMP107",)) == found
+
+
+def test_a_hook_that_nobody_makes_advances_nothing(tmp_path: Path) -> None:
+    project(tmp_path, hooks=HOOKS.format(method="on_update_end", advance=ALWAYS))
+    assert found_in(tmp_path, select=("AMP107",)) == set()

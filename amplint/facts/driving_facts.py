@@ -1,4 +1,4 @@
-"""What files say to each other, as facts of a run, about classes that a library drives because of what one of them makes."""
+"""What files say to each other, as facts of a run, about classes whose methods others call because of what one of them makes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from dataclasses import replace
 from amplint.diagnostics import Diagnostic
 
 _DRIVES = "drives "
+_CALLS_BACK = "calls back "
 _BY = " by "
+_MEANING = {
+    _DRIVES: "makes what runs this in float16",
+    _CALLS_BACK: "makes this for what steps through a scaler",
+}
 
 
 def drives(path: str, name: str = "") -> str:
@@ -22,11 +27,21 @@ def drives(path: str, name: str = "") -> str:
     return f"{_DRIVES}{os.path.realpath(path)} {name}"
 
 
+def calls_back(path: str, name: str) -> str:
+    """The fact that what steps through a scaler makes a hook of a class, and calls that back.
+
+    Args:
+        path: the file that defines the class.
+        name: the class.
+    """
+    return f"{_CALLS_BACK}{os.path.realpath(path)} {name}"
+
+
 def stated_at(fact: str, place: str) -> str:
     """The fact that another one is so because of what stands at a place.
 
     Args:
-        fact: a fact of `drives`.
+        fact: a fact of `drives`, or of `calls_back`.
         place: file and row.
     """
     return f"{fact}{_BY}{place}"
@@ -39,11 +54,12 @@ def with_place(diagnostic: Diagnostic, facts: Collection[str]) -> Diagnostic:
         diagnostic: the finding.
         facts: what the files of the run establish.
     """
-    needed = next((need for need in sorted(diagnostic.needs) if need.startswith(_DRIVES)), "")
+    needs = ((need, word) for need in sorted(diagnostic.needs) for word in _MEANING if need.startswith(word))
+    needed, word = next(needs, ("", ""))
     places = sorted(
         fact.partition(f"{needed}{_BY}")[2] for fact in facts if needed and fact.startswith(f"{needed}{_BY}")
     )
     if not places:
         return diagnostic
-    note = f"{places[0]} makes what runs this in float16"
+    note = f"{places[0]} {_MEANING[word]}"
     return replace(diagnostic, note=f"{diagnostic.note.rstrip('.')}; {note}" if diagnostic.note else note)
