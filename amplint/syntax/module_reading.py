@@ -39,6 +39,9 @@ _TELLING = (
     b"mixed_precision",
 )
 """A module without any of these does nothing that AMP would notice; a package may still hand on what others do."""
+_RUNS_STEP = r"self\.\w*(?:train|run|optimi[sz]e|fit)\w*(?:step|batch|iter\w*|parameters)\("
+"""A loop around what a class that is derived from this one may do with AMP."""
+_DEFINES_LOOP = re.compile(_RUNS_STEP.encode())
 _HELPER = r"(?<![a-z])(?:amp|ctx)(?![a-z])|(?<!null)context(?!lib|var)"
 _DEFINES_HELPER = re.compile(
     rb"^[ \t]*def (?:\w*_)?(?:amp|ctx|context)(?:_\w*)?\((?=[^\0]*\breturn \w+\()", re.MULTILINE
@@ -47,8 +50,9 @@ _DEFINES_HELPER = re.compile(
 _WORDS = (
     r"^backward$", r"^step$", r"^scale$", r"^zero_grad$", r"^clip_grad", r"^grad$", r"LR|Lr[A-Z]|Sched", r"^param_groups$",
     r"^half$", r"^mixed_precision$", r"\.state_dict\(\)", r"save\w*\([^()]*\bopt", r"add_argument\([^()]*precision",
+    _RUNS_STEP,
 )  # fmt: skip
-"""Besides the words of AMP itself: what a statement of a module is parsed for; the last three, as running text."""
+"""Besides the words of AMP itself: what a statement of a module is parsed for; the last four, as running text."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ def read_module(path: str, name: str, is_wrapper: bool, size: int, changed: int)
     data = read_file(path)
     digest = blake2b(data, digest_size=16).hexdigest()
     package = path.endswith("__init__.py")
-    telling = any(word in data for word in _TELLING)
+    telling = any(word in data for word in _TELLING) or _DEFINES_LOOP.search(data) is not None
     if size > _LARGEST or not (is_wrapper or package or telling or _DEFINES_HELPER.search(data)):
         return digest, None
     try:

@@ -136,3 +136,55 @@ def test_each_class_that_overrides_is_told_once(tmp_path: Path) -> None:
     )
     root = project(tmp_path, base=BASE.format(act="self.scheduler.step()", between="pass"), train=train)
     assert codes(root, "train.py") == ["AMP107"]
+
+
+LOOP = """
+    class Base:
+        def __init__(self, model, optimizer, loader, every):
+            self.model, self.optimizer, self.loader, self.every = model, optimizer, loader, every
+
+        def fit(self):
+            for i, batch in enumerate(self.loader):
+                self.train_step(i, batch)
+
+        def train_step(self, i, batch):
+            raise NotImplementedError
+"""
+STEPS = """
+    import torch
+    from base import Base
+
+    class Trainer(Base):
+        def __init__(self, *given):
+            super().__init__(*given)
+            self.scaler = torch.amp.GradScaler("cuda")
+
+        def train_step(self, i, batch):
+            with torch.autocast("cuda", dtype=torch.float16):
+                loss = self.model(batch).mean() / self.every
+            self.scaler.scale(loss).backward()
+            {amid}
+            if (i + 1) % self.every == 0:
+                {unscale}
+                self.scaler.step(self.optimizer)
+                {update}
+                self.optimizer.zero_grad()
+            {last}
+"""
+UNSCALE, UPDATE = f"self.scaler.unscale_(self.optimizer); {CLIP}", "self.scaler.update()"
+
+
+@pytest.mark.parametrize(
+    ("amid", "unscale", "update", "last", "found"),
+    [
+        ("pass", UNSCALE, UPDATE, "pass", []),
+        ("pass", UNSCALE, "pass", "pass", ["AMP105"]),
+        ("pass", UNSCALE, "pass", UPDATE, ["AMP108"]),
+        (UNSCALE, "pass", UPDATE, "pass", ["AMP111"]),
+    ],
+)
+def test_a_loop_that_speaks_of_nothing_but_its_step_is_followed(
+    tmp_path: Path, amid: str, unscale: str, update: str, last: str, found: list[str]
+) -> None:
+    step = STEPS.format(amid=amid, unscale=unscale, update=update, last=last)
+    assert codes(project(tmp_path, base=LOOP, train=step), "train.py") == found
