@@ -200,8 +200,11 @@ class Checkpoints:
         """Whether a helper is given a scaler: by the call, or by one of the object that it is a method of."""
         calls = [call] if callee.made is None else [call, callee.made]
         if callee.receiver is not None and callee.receiver != "self":
-            calls += [each for each in self._tree.find(cst.Call) if isinstance(each.func, cst.Attribute)
-                      and path_of(each.func.value) == callee.receiver]  # fmt: skip
+            own = f"{callee.receiver}."
+            calls += (each for each in self._tree.find(cst.Call) if path_of(each.func).startswith(own))
+            kept = (each for each in self._tree.find(cst.Assign) if path_of(each.targets[0].target).startswith(own))
+            if any(self.scaler_states.names(each.value) for each in kept):
+                return True
         given = [
             member for each in calls for arg in each.args for member in (arg.value, *self._helpers.members(arg.value))
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 import libcst as cst
@@ -100,11 +100,12 @@ class SaveHelpers:
         return [*shown, *(value for _, value in put)] or [node]
 
     def goes_through(self, function: cst.FunctionDef) -> bool:
-        """Whether a function takes the states of all that it is given in a dict or a list."""
+        """Whether a function takes the states of all that it, or its object, is given in a dict or a list."""
         taken = {path.partition(".")[0] for path in self.taken(function)}
         rest = function.params.star_kwarg
         names = {each.name.value for each in (*params_of(function), *([rest] if rest is not None else []))}
-        return any(through in taken & names for _, through in _loops(function))
+        kept = (path for path in self.taken(function) if path.startswith("self."))
+        return not {through for _, through in _loops(function)}.isdisjoint({*(taken & names), *kept})
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -121,7 +122,8 @@ class SaveHelpers:
         for node in within(function):
             match node:
                 case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="state_dict"))):
-                    yield members.get(path_of(owner), path_of(owner))
+                    path = path_of(_indexed(owner, members))
+                    yield members.get(path, path)
                 case cst.Call():
                     callee = self._followed(node)
                     inner = self.taken(callee.node) if callee is not None else ()
@@ -141,7 +143,7 @@ class SaveHelpers:
         if info is None or callee.made is None:
             return
         init = (self._classes.instance_of(callee.made) or info).method("__init__")
-        for value in info.values(attribute):
+        for value in map(_copied, info.values(attribute)):
             if isinstance(value, cst.Name) and init is not None:
                 yield from _argument(callee.made, init, value.value)
 
@@ -161,6 +163,24 @@ def _loops(function: cst.FunctionDef) -> Iterator[tuple[str, str]]:
                 through = through.func.value  # `.items()`, `.values()`
             target = node.target.elements[-1].value if isinstance(node.target, cst.Tuple) else node.target
             yield path_of(target), path_of(through)
+
+
+def _indexed(owner: cst.BaseExpression, members: Mapping[str, str]) -> cst.BaseExpression:
+    """What an element is one of if a loop goes through that: of `objects[name]`, where `name` is from `objects`; else itself."""
+    match owner:
+        case cst.Subscript(value=whole, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name(value=name)))]):
+            return whole if members.get(name) == path_of(whole) else owner
+    return owner
+
+
+def _copied(value: cst.BaseExpression) -> cst.BaseExpression:
+    """What a value is a copy of (`dict(objects)`, `{**objects}`); itself if it is none."""
+    match value:
+        case cst.Call(args=[cst.Arg(value=original, keyword=None)]) if called_name(value) in ("dict", "list", "copy"):
+            return original
+        case cst.Dict(elements=[cst.StarredDictElement(value=original)]):
+            return original
+    return value
 
 
 def _seen_outside(path: str, call: cst.Call, callee: Callee) -> str:
