@@ -34,6 +34,16 @@ class Maker:
     preset: tuple[cst.Arg, ...] = ()
 
 
+@frozen
+class RegionSwitch:
+    """What decides whether a region is entered, or switched on: `test`, with the truth `wanted`. `leaves_out` says that
+    otherwise nothing is entered; else it is a region that is switched off."""
+
+    test: cst.BaseExpression
+    wanted: bool
+    leaves_out: bool
+
+
 class Contexts(RegionSettings):
     """Reads context managers of one file.
 
@@ -90,6 +100,18 @@ class Contexts(RegionSettings):
                 break
             below = above
         return tuple(reversed(found))
+
+    def chosen_by(self, node: cst.BaseExpression) -> RegionSwitch | None:
+        """What the region that `with node:` enters is switched by, where it is spelled out there; None where it is not."""
+        if isinstance(node, cst.IfExp):
+            sides = self.of(node.body), self.of(node.orelse)
+            return RegionSwitch(node.test, sides[0] is not None, True) if sides.count(None) == 1 else None
+        switch = (
+            self.switch(node)
+            if isinstance(node, cst.Call) and self._names.all_in(node.func, torch_names.AUTOCAST)
+            else None
+        )
+        return RegionSwitch(switch, True, False) if switch is not None else None
 
     def decorating(self, function: cst.FunctionDef) -> list[Region]:
         """The regions that the decorators of a function put around its body, or a library around a method that overrides one
