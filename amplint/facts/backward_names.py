@@ -12,7 +12,12 @@ _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
 
 
 def layers_run_again(forward: cst.FunctionDef, backward: cst.FunctionDef) -> Iterator[cst.Call]:
-    """The calls in a backward pass of layers that the forward pass was given, has run, and has kept on its context."""
+    """The calls in a backward pass of layers that the forward pass was given, has run, and has kept on its context.
+
+    Args:
+        forward: the forward pass.
+        backward: the backward pass.
+    """
     context, *given = [param.name.value for param in forward.params.params] or [""]
     run = {name for name in given if next(_calls_of(forward, frozenset({name})), None) is not None}
     kept = {
