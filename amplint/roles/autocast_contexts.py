@@ -15,6 +15,7 @@ from amplint.model.records import changed, frozen
 from amplint.model.torch import names as torch_names
 from amplint.roles.context_values import ContextValues
 from amplint.roles.region_settings import RegionSettings, one_dtype, region_arguments
+from amplint.roles.replaced_methods import ReplacedMethods
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import LOCAL, Names
 from amplint.syntax.project_imports import Imports
@@ -67,6 +68,7 @@ class Contexts(RegionSettings):
         classes = classes or Classes(tree, names, imports)
         super().__init__(names, classes, ContextValues(tree, names, classes, imports, abroad))
         self._tree, self._imports = tree, imports
+        self._replaced = ReplacedMethods(tree, classes, self.values)
         self._decorating: dict[cst.FunctionDef, list[Region]] = {}
 
     def for_itself(self) -> Contexts:
@@ -118,7 +120,8 @@ class Contexts(RegionSettings):
         of its own, outermost first."""
         found = self._decorating.get(function)
         if found is None:
-            regions = [self.of(each.decorator) for each in (*self._of_library(function), *function.decorators)]
+            entered = [each.decorator for each in (*self._of_library(function), *function.decorators)]
+            regions = [self.of(each) for each in (*self._replaced.around(function), *entered)]
             found = self._decorating[function] = [region for region in regions if region is not None]
         return found
 
