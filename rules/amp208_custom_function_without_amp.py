@@ -1,10 +1,10 @@
 """An `autograd.Function` multiplies matrices in its backward pass without telling autocast.
 
 ## What it does
-Flags a subclass of `torch.autograd.Function` whose `backward` runs matrix products or convolutions, or whose `forward`
-hands its input and the weight of a module to a kernel of an extension, and whose methods lack `custom_fwd` or
-`custom_bwd`, in a project that trains in mixed precision: one of its files makes a `GradScaler`, or enters a region and
-calls `backward()`.
+Flags a subclass of `torch.autograd.Function` whose `backward` runs matrix products or convolutions, or layers that its
+`forward` has run, or whose `forward` hands its input and the weight of a module to a kernel of an extension, and whose
+methods lack `custom_fwd` or `custom_bwd`, in a project that trains in mixed precision: one of its files makes a
+`GradScaler`, or enters a region and calls `backward()`.
 
 ## Why it matters
 In a region your `forward` gets its products in half, and saves tensors that are float32. Your `backward` runs outside
@@ -64,7 +64,8 @@ the other one is spelled so, else those of `torch.cuda.amp`. It is unsafe: a ker
 
 ## Limitations
 What operations of extensions do is not known: they count where a module of the same file gives a weight of its own to
-a kernel, and nothing in the file speaks of dtypes. What happens in functions that `backward` calls is not known.
+a kernel, and nothing in the file speaks of dtypes. Functions that `backward` calls are looked into in the same file;
+layers that it runs again count in files that enter a region.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#autocast-and-custom-autograd-functions
@@ -109,6 +110,15 @@ def check(file: File) -> Iterator[Finding]:
             related=file.related("the kernel gets both here", function.product),
             fix=_fix(file, function, cast=True) or NoFix("which inputs the kernel needs in which dtype is not clear"),
             needs=frozenset({MIXED_PRECISION}),
+        )
+    for function in file.fact(CustomFunctions).recomputing():
+        yield Finding(
+            file.range(function.node.name),
+            f"`{function.node.name.value}` runs layers again in `backward` without {' and '.join(_missing(function))}",
+            "`backward` runs outside of the region: half inputs meet float32 weights there, or all is computed in float32",
+            related=file.related("autocast does not reach this", function.product),
+            fix=_fix(file, function) or NoFix("`forward` and `backward` are not plain methods here"),
+            needs=frozenset({TRAINING}),
         )
 
 

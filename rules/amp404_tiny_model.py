@@ -78,6 +78,7 @@ _SMALL_LAYERS = frozenset(
     | {"Sequential", "ModuleList", "ModuleDict"}
 )
 """Layers that have next to no weights beside those of the linear ones."""
+_CONTAINERS = frozenset(f"torch.nn.{name}" for name in ("Sequential", "ModuleList", "ModuleDict"))
 _REPEATS = (cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp, cst.For, cst.While)
 
 _Model = cst.ClassDef | cst.Call
@@ -134,6 +135,8 @@ def _weights(file: File, model: _Model) -> int | None:
     number = 0
     for call in file.tree.inside(model, cst.Call):
         names = file.names.resolve(call.func)
+        if names & _CONTAINERS and not all(_is_in_sight(file, arg.value, model) for arg in call.args):
+            return None
         if len(names) == 1 and (name := next(iter(names))) in _SIZES:
             sizes = [size_argument(file, call, place, each) for place, each in enumerate(_SIZES[name])]
             if None in sizes or _is_repeated(file, call, model):
@@ -143,6 +146,22 @@ def _weights(file: File, model: _Model) -> int | None:
         elif _may_be_layer(file, call) and not file.names.all_in(call.func, _SMALL_LAYERS):
             return None
     return number or None
+
+
+def _is_in_sight(file: File, part: cst.BaseExpression, model: _Model) -> bool:
+    """Whether all that a container of layers is given is made in the model, and so counted, in words that name the layers."""
+    match part:
+        case cst.Name():
+            made = file.contexts.values(part)
+            return bool(made) and all(
+                isinstance(each, cst.Call) and model in file.tree.ancestors(each) and _is_in_sight(file, each, model)
+                for each in made
+            )
+        case cst.Call():
+            return all(name.startswith("torch.nn.") for name in file.names.resolve(part.func))
+        case cst.List() | cst.Tuple() | cst.Dict():
+            return all(_is_in_sight(file, each.value, model) for each in part.elements)
+    return False
 
 
 def _may_be_layer(file: File, call: cst.Call) -> bool:

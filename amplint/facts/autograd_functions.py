@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
+from amplint.facts.backward_names import gradients_of, is_dtype, layers_run_again, widens, words_of
 from amplint.file import File
 from amplint.model.torch.names import CUSTOM_BWD, CUSTOM_FWD
 from amplint.model.torch.operators import OPERATORS, Kind, Policy, of_kind
@@ -28,7 +29,6 @@ _WEIGHT = re.compile(r"weights?$|kernel$|filters?$")
 _SEES_TO_DTYPES = re.compile(r"\.float\(\)|\.half\(\)|\.to\(|\.type\(|type_as|enabled=False|force_fp32|cast_inputs")
 """What a file says that sees to the precision of its operations by itself."""
 _NO_EXTENSIONS = ("torch.", "numpy.", "math.", "builtins.", "triton.")
-_ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,20 @@ class CustomFunctions:
                     yield replace(each, product=kernel)
                     break
 
+    def recomputing(self) -> Iterator[CustomFunction]:
+        """Those that lack a decorator, and whose backward pass runs again the layers that were given to their forward pass, in a
+        file that speaks of autocast: others may be meant for projects that train without."""
+        for each in self._functions() if "autocast" in self._text else ():
+            is_aware = (each.has_fwd and each.has_bwd) or "autocast" in self._tree.text(each.node)
+            if is_aware or self._casts(each.backward):
+                continue
+            builds_graph = "enable_grad" in words_of(each.backward.body)
+            for call in layers_run_again(each.forward, each.backward):
+                half = self._half_names(each.backward, call, gradients_of(each.backward))
+                if builds_graph or any(half & words_of(arg.value) for arg in call.args):
+                    yield replace(each, product=call.func)
+                    break
+
     def _functions(self) -> Iterator[CustomFunction]:
         for info in self._classes.own:
             forward, backward = info.methods.get("forward"), info.methods.get("backward")
@@ -132,11 +146,27 @@ class CustomFunctions:
         return solves and next(self._multiplied(forward), None) is None
 
     def _products(self, method: cst.FunctionDef) -> Iterator[cst.CSTNode]:
-        """The products of gradients as they came in, half, with something else."""
-        for node, factors in self._multiplied(method):
+        """The products of gradients as they came in, half, with something else; also in functions that are called with them."""
+        gradients = gradients_of(method)
+        yield from self._products_of(method, gradients)
+        for call in within(method.body):
+            helper = self._helper(call.func) if isinstance(call, cst.Call) and isinstance(call.func, cst.Name) else None
+            if isinstance(call, cst.Call) and helper is not None and not self._casts(helper):
+                handed = _handed(call, helper, self._half_names(method, call, gradients))
+                if next(self._products_of(helper, handed), None) is not None:
+                    yield call.func
+
+    def _helper(self, func: cst.Name) -> cst.FunctionDef | None:
+        """The function of this file that is called."""
+        nodes = [binding.node for binding in self._names.bindings(func.value, func)]
+        return nodes[0] if len(nodes) == 1 and isinstance(nodes[0], cst.FunctionDef) else None
+
+    def _products_of(self, function: cst.FunctionDef, given: frozenset[str]) -> Iterator[cst.CSTNode]:
+        """The products of what some parameters hold, which is half, with something else."""
+        for node, factors in self._multiplied(function):
             is_complex = any(isinstance(each, cst.Call) and "fft" in self._tree.text(each.func) for each in factors)
-            half = self._half_names(method, node)
-            if not is_complex and any(half & _words(each) for each in factors):
+            half = self._half_names(function, node, given)
+            if not is_complex and any(half & words_of(each) for each in factors):
                 yield node
 
     def _multiplied(self, method: cst.FunctionDef) -> Iterator[tuple[cst.CSTNode, list[cst.BaseExpression]]]:
@@ -149,16 +179,15 @@ class CustomFunctions:
                     receiver = [node.func.value] if isinstance(node.func, cst.Attribute) else []
                     yield node.func, [*receiver, *(argument.value for argument in node.args)]
 
-    def _half_names(self, method: cst.FunctionDef, place: cst.CSTNode) -> frozenset[str]:
-        """What holds gradients as they came in, where the backward pass has come to a place."""
-        given = [*method.params.params[1:], method.params.star_arg]
-        half = {each.name.value for each in given if isinstance(each, cst.Param)}
-        saved: set[str] = {"saved_tensors"}
+    def _half_names(self, method: cst.FunctionDef, place: cst.CSTNode, given: frozenset[str]) -> frozenset[str]:
+        """What holds gradients as they came in, where a function that was given some has come to a place."""
+        half = set(given)
+        saved: set[str] = {"saved_tensors", *(param.name.value for param in method.params.params[1:])} - half
         for node in within(method.body):
             if isinstance(node, cst.Assign) and self._tree.end_order(node)[0] < self._tree.order(place):
-                targets = {word for target in node.targets for word in _words(target.target)}
-                words = _words(node.value)
-                is_half = bool(words & half) and not _widens(node.value, half, saved)
+                targets = {word for target in node.targets for word in words_of(target.target)}
+                words = words_of(node.value)
+                is_half = bool(words & half) and not widens(node.value, half, saved)
                 is_saved = not is_half and bool(words & (saved | half))
                 half = half | targets if is_half else half - targets
                 saved = saved | targets if is_saved else saved - targets
@@ -168,7 +197,7 @@ class CustomFunctions:
         """Whether a method sees to precisions by itself: by casts, by telling others of one, or by a region of its own."""
         calls = [call for call in self._tree.find(cst.Call) if method in self._tree.ancestors(call)]
         casts = any(isinstance(call.func, cst.Attribute) and call.func.attr.value in _CASTS for call in calls)
-        casts = casts or any(_is_dtype(argument.value) for call in calls for argument in call.args)
+        casts = casts or any(is_dtype(argument.value) for call in calls for argument in call.args)
         return casts or any(
             self._contexts.of(item.item) is not None
             for item in self._tree.find(cst.WithItem)
@@ -176,20 +205,10 @@ class CustomFunctions:
         )
 
 
-def _words(node: cst.CSTNode) -> set[str]:
-    """The names in an expression, those of attributes too."""
-    return {each.value for each in within(node) if isinstance(each, cst.Name)}
-
-
-def _widens(value: cst.CSTNode, half: set[str], saved: set[str]) -> bool:
-    """Whether an expression mixes gradients, element by element, with saved tensors: float32 comes out."""
-    for node in within(value):
-        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, _ARITHMETIC):
-            sides = _words(node.left), _words(node.right)
-            if any(one & half and other & saved for one, other in (sides, sides[::-1])):
-                return True
-    return False
-
-
-def _is_dtype(value: cst.BaseExpression) -> bool:
-    return isinstance(value, cst.Attribute) and value.attr.value == "dtype"
+def _handed(call: cst.Call, callee: cst.FunctionDef, names: frozenset[str]) -> frozenset[str]:
+    """The parameters of a function that a call gives something of some names."""
+    order = iter(param.name.value for param in callee.params.params)
+    bound = [
+        (arg.keyword.value if arg.keyword is not None else next(order, ""), arg) for arg in call.args if not arg.star
+    ]
+    return frozenset(name for name, arg in bound if names & words_of(arg.value))

@@ -12,11 +12,12 @@ from amplint.lowering.expressions import ExpressionReader
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.graph_tools import events_in, only_advances
 from amplint.lowering.loop_targets import alias_elements, members, name_owners, target_names
-from amplint.lowering.mode_branches import as_mode_branch, is_about_amp, is_varying, needs_amp
+from amplint.lowering.mode_branches import as_mode_branch, is_about_amp, is_varying, needs_amp, option_asked_again
 from amplint.lowering.provenance import Provenance
 from amplint.lowering.simple_statements import SimpleStatementReader
 from amplint.model.event_graph import Branch, Loop, Node, Scoped, Seq, Try
 from amplint.model.events import GRADIENT, Assign, Region
+from amplint.model.records import changed
 from amplint.model.references import reference
 from amplint.syntax.words import words
 
@@ -187,7 +188,7 @@ class BlockReader:
     # -- regions ---------------------------------------------------------------------------------------------------
 
     def _with(self, node: cst.With) -> None:
-        entered: list[tuple[int, Region]] = []
+        entered: list[tuple[cst.WithItem, Region]] = []
         leaving: list[Node] = []
         for item in node.items:
             region = self._program.contexts.of(item.item)
@@ -199,13 +200,23 @@ class BlockReader:
                 value = self._expressions.read(item.item)
                 value = Provenance(value.args and ("?",))
             if region is not None:
-                entered.append((self._site(item), region))
+                entered.append((item, region))
             if item.asname is not None:
                 self._expressions.assign(item.asname.name, value, item)
         body: Node = Seq((self.read(node.body), *reversed(leaving)))
-        for site, region in reversed(entered):
-            body = Scoped(site, region, body)
+        for item, region in reversed(entered):
+            body = self._switched(item, region, body)
         self._emit(body)
+
+    def _switched(self, item: cst.WithItem, region: Region, body: Node) -> Node:
+        """What a region does to a block; where the block asks for an option that the region is switched by, what it does there
+        with the region and without it."""
+        on, switch = Scoped(self._site(item), region, body), self._program.contexts.chosen_by(item.item)
+        if switch is None:
+            return on
+        option = option_asked_again(self._conditions.read(switch.test), switch.wanted, body)
+        off = body if switch.leaves_out else Scoped(on.site, changed(region, enabled="no"), body)
+        return Branch(option, on, off) if option is not None else on
 
 
 def _is_leaving_branch(node: cst.If) -> bool:

@@ -100,6 +100,47 @@ def _is_left_to_scaler(asking: list[Event | Call | Jump], plain: list[Event | Ca
     )
 
 
+def option_asked_again(condition: Condition, wanted: bool, body: Node) -> Condition | None:
+    """What else must hold than that AMP is on; None unless it holds all through a run, or never, and a block asks for it, too.
+
+    Args:
+        condition: what is asked.
+        wanted: how it must come out.
+        body: the block.
+    """
+    parts = tuple(part for part in _needed(condition, wanted) if not is_about_amp(part))
+    option = parts[0] if len(parts) == 1 else Both(parts)
+    options, waiting = frozenset[str]() if is_varying(option) else _options(option), [body]
+    while waiting and options:
+        node = waiting.pop()
+        if isinstance(node, Branch) and options & _options(node.condition):
+            return option
+        waiting += parts_of(node)
+    return None
+
+
+def _needed(condition: Condition, truth: bool) -> Iterator[Condition]:
+    """The conditions that hold, all of them, where one comes out as said."""
+    match condition:
+        case Not():
+            yield from _needed(condition.part, not truth)
+        case Both() if condition.any_of != truth:
+            for part in condition.parts:
+                yield from _needed(part, truth)
+        case _:
+            yield condition if truth else Not(condition)
+
+
+def _options(condition: Condition) -> frozenset[str]:
+    """The keys of the tests in a condition that come out the same all through a run."""
+    match condition:
+        case Test():
+            return frozenset({condition.key} if condition.kind == "config" else ())
+        case Not():
+            return _options(condition.part)
+    return frozenset().union(*map(_options, condition.parts))
+
+
 def is_varying(condition: Condition) -> bool:
     """Whether a condition may come out differently from one iteration to the next."""
     match condition:

@@ -15,6 +15,7 @@ from amplint.model.records import changed, frozen
 from amplint.model.torch import names as torch_names
 from amplint.roles.context_values import ContextValues
 from amplint.roles.region_settings import RegionSettings, one_dtype, region_arguments
+from amplint.roles.replaced_methods import ReplacedMethods
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import LOCAL, Names
 from amplint.syntax.project_imports import Imports
@@ -32,6 +33,16 @@ class Maker:
 
     names: frozenset[str]
     preset: tuple[cst.Arg, ...] = ()
+
+
+@frozen
+class RegionSwitch:
+    """What decides whether a region is entered, or switched on: `test`, with the truth `wanted`. `leaves_out` says that
+    otherwise nothing is entered; else it is a region that is switched off."""
+
+    test: cst.BaseExpression
+    wanted: bool
+    leaves_out: bool
 
 
 class Contexts(RegionSettings):
@@ -57,6 +68,7 @@ class Contexts(RegionSettings):
         classes = classes or Classes(tree, names, imports)
         super().__init__(names, classes, ContextValues(tree, names, classes, imports, abroad))
         self._tree, self._imports = tree, imports
+        self._replaced = ReplacedMethods(tree, classes, self.values)
         self._decorating: dict[cst.FunctionDef, list[Region]] = {}
 
     def for_itself(self) -> Contexts:
@@ -91,12 +103,25 @@ class Contexts(RegionSettings):
             below = above
         return tuple(reversed(found))
 
+    def chosen_by(self, node: cst.BaseExpression) -> RegionSwitch | None:
+        """What the region that `with node:` enters is switched by, where it is spelled out there; None where it is not."""
+        if isinstance(node, cst.IfExp):
+            sides = self.of(node.body), self.of(node.orelse)
+            return RegionSwitch(node.test, sides[0] is not None, True) if sides.count(None) == 1 else None
+        switch = (
+            self.switch(node)
+            if isinstance(node, cst.Call) and self._names.all_in(node.func, torch_names.AUTOCAST)
+            else None
+        )
+        return RegionSwitch(switch, True, False) if switch is not None else None
+
     def decorating(self, function: cst.FunctionDef) -> list[Region]:
         """The regions that the decorators of a function put around its body, or a library around a method that overrides one
         of its own, outermost first."""
         found = self._decorating.get(function)
         if found is None:
-            regions = [self.of(each.decorator) for each in (*self._of_library(function), *function.decorators)]
+            entered = [each.decorator for each in (*self._of_library(function), *function.decorators)]
+            regions = [self.of(each) for each in (*self._replaced.around(function), *entered)]
             found = self._decorating[function] = [region for region in regions if region is not None]
         return found
 
