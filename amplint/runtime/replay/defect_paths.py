@@ -82,8 +82,7 @@ def routes(found: Found, before: File, after: File) -> tuple[Walk, Walk]:
         raise NotReplayable("no path found that shows the defect")
     counterpart = _counterpart(walk.entry, before, after)
     fixed = Walk(counterpart, walk.decisions.again(), Idle(), walk.prelude)
-    ended = _walked(fixed)
-    fixed = ended or fixed
+    fixed = (ended := _walked(fixed)) or fixed
     if _steps(walk) and not _steps(fixed):
         raise Untrained("every step of an optimizer")
     if ended is None:
