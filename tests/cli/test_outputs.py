@@ -51,7 +51,7 @@ def test_output_file_is_for_the_report_without_a_file() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--output-format", "sarf"), "'--output-format': `sarf` is none of concise, full, "),
+        (("--output-format", "sarf"), "`sarf` is none of concise, full, "),
         (("--output-format", "sarf"), "; did you mean `sarif`?"),
         (("--output-format", "json="), "`json=` names no file"),
         (("--output-format", "full", "--output-format", "json"), "`full` and `json` cannot go to one place"),

@@ -80,7 +80,7 @@ def _comments(text: str) -> list[str]:
     try:
         for token in tokenize.generate_tokens(lambda: next(lines, "").replace("\r\n", "\n").replace("\r", "\n")):
             if token.type == tokenize.COMMENT and not re.search("noqa|amplint", token.string, re.IGNORECASE):
-                found.append(token.string)
+                found.append(token.string.rstrip())
     except (tokenize.TokenError, SyntaxError):
         pass
     return found
