@@ -88,7 +88,12 @@ class Decisions:
         return Decisions(chosen, True, self.constant | self.unsettled)
 
     def but(self, key: str, answer: Answer) -> Decisions:
-        """The same decisions for another run, with another answer to one condition."""
+        """The same decisions for another run, with another answer to one condition.
+
+        Args:
+            key: the condition.
+            answer: the other answer.
+        """
         again = self.again()
         return replace(again, chosen={**again.chosen, key: answer})
 
