@@ -66,7 +66,7 @@ def check(file: File) -> Iterator[Finding]:
     for each in file.fact(Forwards).passes:
         if each.entry is None or each.entry[0].dtype != "bfloat16" or not file.fact(Forwards).is_data_parallel(each):
             continue
-        if each.entry[1] in seen or file.fact(Forwards).autocasts_itself(each):
+        if each.entry[1] in seen or file.fact(Forwards).own_region(each):
             continue
         seen.add(each.entry[1])
         yield Finding(

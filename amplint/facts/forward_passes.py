@@ -100,7 +100,7 @@ class Forwards:
             if each.evaluates < 0 or each.entry is not None or each.obscure:
                 continue
             training = next((other for other in self.of_training(each) if other.entry is not None), None)
-            if training is None or self._is_covered(each) or self._is_chosen(each) or self.autocasts_itself(each):
+            if training is None or self._is_covered(each) or self._is_chosen(each) or self.own_region(each):
                 continue
             shared = any(other.trains and other.call is each.call for other in self.passes)
             if shared and self._models.is_local(each.call.func):
@@ -143,9 +143,9 @@ class Forwards:
         """The calls that may have made the model of a pass, in its own function or in those that hand it over."""
         return self._models.makers(each.call)
 
-    def autocasts_itself(self, each: ForwardPass) -> bool:
-        """Whether the model of a pass may enter a region in its own `forward`."""
-        return self._models.autocasts_itself(each.call)
+    def own_region(self, each: ForwardPass) -> Region | None:
+        """The first region in half that the model of a pass may enter in its own `forward`."""
+        return self._models.own_region(each.call)
 
     # -- passes ----------------------------------------------------------------------------------------------------
 

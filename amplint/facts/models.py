@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cached_property
 
 import libcst as cst
 
 from amplint.file import File
 from amplint.model import vocabulary
+from amplint.model.events import Region
 from amplint.model.torch import layers
 from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.call_arguments import given_by
@@ -158,18 +160,19 @@ class Models:
                 found += self._file.roles.values(given) if given is not None else ()
         return [_construction(value) for value in found if isinstance(value, cst.Call)]
 
-    def autocasts_itself(self, call: cst.Call) -> bool:
-        """Whether the model that a call runs may enter a region in its own `forward`."""
+    def own_region(self, call: cst.Call) -> Region | None:
+        """The first region in half that the model that a call runs may enter in its own `forward`."""
         infos = {self._file.classes.instance_of(value) for value in self._file.roles.values(call.func)}
         known = [info for info in infos if info is not None]
         modules = known or [info for info in self._file.classes.own if is_module(info)]
-        return any(self._enters(method) for info in modules for method in info.methods.values())
+        entered = (region for info in modules for method in info.methods.values() for region in self._entered(method))
+        return next(entered, None)
 
-    def _enters(self, function: cst.FunctionDef) -> bool:
+    def _entered(self, function: cst.FunctionDef) -> Iterator[Region]:
         decorating = self._file.contexts.decorating(function)
         inside = [item for item in self._tree.find(cst.WithItem) if function in self._tree.ancestors(item)]
         regions = [*decorating, *(self._file.contexts.of(item.item) for item in inside)]
-        return any(region is not None and region.lowers for region in regions)
+        yield from (region for region in regions if region is not None and region.lowers)
 
 
 def _choices(value: cst.BaseExpression) -> list[cst.BaseExpression]:

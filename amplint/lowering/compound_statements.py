@@ -8,6 +8,7 @@ from functools import partial
 import libcst as cst
 
 from amplint.lowering.conditions import ConditionReader
+from amplint.lowering.counters import counts_from
 from amplint.lowering.expressions import ExpressionReader
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.graph_tools import events_in, only_advances
@@ -173,8 +174,11 @@ class BlockReader:
         around, self._objects_of_loop = self._objects_of_loop, frozenset(targets if over_objects else ())
         body = Seq((*elements, *self._loop_body(node).parts))
         self._objects_of_loop = around
+        counts = counts_from(node) if changed else None
         picked = frozenset(self._picked) if over_objects else frozenset[int]()
-        self._emit(Loop(self._site(node), body, orelse, changed, None, over_objects or only_advances(body), picked))
+        self._emit(
+            Loop(self._site(node), body, orelse, changed, None, over_objects or only_advances(body), picked, counts)
+        )
         if self._expressions.gradients.rescalings > rescalings:  # a loop over parameters does not run for none of them
             self._expressions.gradients.rescale(node)
 

@@ -242,13 +242,6 @@ def constant(node: cst.CSTNode) -> bool | None:
     return None
 
 
-def is_number(node: cst.CSTNode | None) -> bool:
-    """Whether an expression is a number that is written out."""
-    if isinstance(node, cst.UnaryOperation):
-        return is_number(node.expression)
-    return isinstance(node, (cst.Integer, cst.Float))
-
-
 def _is_choice(value: cst.BaseExpression) -> bool:
     """Whether an option is compared with a value that is one of several, a text or a member of an enumeration."""
     return isinstance(value, cst.SimpleString) or (isinstance(value, cst.Attribute) and value.attr.value.isupper())

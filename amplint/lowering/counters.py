@@ -117,6 +117,39 @@ class CounterReader:
         return SideKind.FIXED if _roots(node).isdisjoint(changing) and path.count(".") <= 3 else SideKind.OTHER
 
 
+def number_in(node: cst.CSTNode | None) -> float | None:
+    """The number that an expression is, where it is written out."""
+    match node:
+        case cst.UnaryOperation(operator=cst.Minus() | cst.Plus() as sign, expression=part):
+            value = number_in(part)
+            return -value if value is not None and isinstance(sign, cst.Minus) else value
+        case cst.Integer() | cst.Float():
+            return node.evaluated_value
+    return None
+
+
+def number_added(node: cst.CSTNode) -> float | None:
+    """The number that an assignment adds to what its target was: `i += 1`, `i = i + 1`; None for any other."""
+    match node:
+        case cst.AugAssign(operator=cst.AddAssign() | cst.SubtractAssign() as operator, value=value):
+            added = number_in(value)
+            return -added if added is not None and isinstance(operator, cst.SubtractAssign) else added
+        case cst.Assign(targets=[cst.AssignTarget(target=target)], value=cst.BinaryOperation() as value):
+            adds = isinstance(value.operator, cst.Add) and value.left.deep_equals(target)
+            return number_in(value.right) if adds else None
+    return None
+
+
+def counts_from(node: cst.For) -> float | None:
+    """The number from which the first target of a loop counts its iterations; None where it does not."""
+    match node.iter:
+        case cst.Call(func=cst.Name(value="enumerate"), args=[_]) | cst.Call(func=cst.Name(value="range"), args=[_]):
+            return 0
+        case cst.Call(func=cst.Name(value="enumerate" | "range"), args=[first, second]):
+            return number_in((second if path_of(node.iter.func) == "enumerate" else first).value)
+    return None
+
+
 def _is_handed_count(name: str) -> bool:
     """Whether what stays the same in a function is called like the count of its caller's iterations."""
     option = vocabulary.COUNT_OPTION.search(name) or vocabulary.BEFORE.search(name)

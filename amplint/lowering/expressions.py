@@ -8,7 +8,8 @@ from functools import partial
 import libcst as cst
 
 from amplint.lowering.calls import CallReader
-from amplint.lowering.conditions import ConditionReader, constant, is_number
+from amplint.lowering.conditions import ConditionReader, constant
+from amplint.lowering.counters import number_added, number_in
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.function_scope import OBJECTS
 from amplint.lowering.gradients import GradientReader
@@ -115,7 +116,8 @@ class ExpressionReader:
             for element in target.elements:
                 self.assign(element.value, value, at)
         elif isinstance(target, (cst.Name, cst.Attribute, cst.Subscript)) and (path := path_of(target)):
-            self._builder.assign(at, self._scope.qualify(path), value, self._truth(of), is_number(of))
+            numbers = number_in(of), number_added(at)
+            self._builder.assign(at, self._scope.qualify(path), value, self._truth(of), *numbers)
 
     def _truth(self, value: cst.BaseExpression | None) -> bool | None:
         if isinstance(value, cst.Call) and (made := self._scope.roles.made_by(value)) is not None:

@@ -45,7 +45,13 @@ class FunctionBuilder:
         return f"{TEMPORARY}{self.site(node)}"
 
     def assign(
-        self, node: cst.CSTNode, target: str, value: Provenance, truth: bool | None = None, number: bool = False
+        self,
+        node: cst.CSTNode,
+        target: str,
+        value: Provenance,
+        truth: bool | None = None,
+        number: float | None = None,
+        added: float | None = None,
     ) -> None:
         """Emit that a reference gets a value.
 
@@ -54,9 +60,10 @@ class FunctionBuilder:
             target: the reference.
             value: where the value comes from.
             truth: the truth of the value, where it is a constant.
-            number: whether the value is a number that is written out.
+            number: the value, where it is a number that is written out.
+            added: such a number, where the value is what the target was and this.
         """
-        self.emit(Assign(self.site(node), target, value.carried, value.args, value.computes, truth, number))
+        self.emit(Assign(self.site(node), target, value.carried, value.args, value.computes, truth, number, added))
 
     def assign_temporary(self, node: cst.CSTNode, value: Provenance) -> str:
         """Give a value a reference of its own.

@@ -109,7 +109,8 @@ class Loop:
     """`for` and `while`.
 
     `targets` are assigned anew by each iteration. A loop over a collection of optimizers (`over_objects`) is one step done
-    to all of them: its body runs exactly once. What stands at the sites `picked` is for some of them only.
+    to all of them: its body runs exactly once. What stands at the sites `picked` is for some of them only. `counts_from` is
+    the number from which the first target counts the iterations, if it does.
     """
 
     site: int
@@ -119,6 +120,7 @@ class Loop:
     condition: Condition | None = None
     over_objects: bool = False
     picked: frozenset[int] = frozenset()
+    counts_from: float | None = None
 
 
 @frozen

@@ -62,7 +62,7 @@ class Assign(Event):
     """`target` gets a new value, computed from `carried` (arithmetic, aliases) and from `args` (passed to calls).
 
     `computes` says whether a call or an operator runs (a forward, then); `truth` is the truth of a constant value. `number`
-    says that the value is a number that is written out.
+    is the value, if that is a number that is written out, and `added` one that is added to what the target was.
     """
 
     target: str
@@ -70,7 +70,8 @@ class Assign(Event):
     args: tuple[str, ...] = ()
     computes: bool = False
     truth: bool | None = None
-    number: bool = False
+    number: float | None = None
+    added: float | None = None
 
 
 @frozen

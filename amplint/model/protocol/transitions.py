@@ -143,7 +143,7 @@ class Protocol:
         known = min(scalers - {"", UNKNOWN_SCALER}, default=None)
         unknown = derived or UNKNOWN_SCALER in scalers or not (event.computes or event.carried)
         scaler = known or (UNKNOWN_SCALER if unknown else "")
-        value = Value(scaler, half and protocol.records_graph, derived, event.number)
+        value = Value(scaler, half and protocol.records_graph, derived, event.number is not None)
         return state.knowing(values=facts.values.put(event.target, value))
 
     @staticmethod

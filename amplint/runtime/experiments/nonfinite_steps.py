@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
+import libcst as cst
 import torch
 
 from amplint.diagnostics import Diagnostic
-from amplint.facts.manual_loss_scaling import HandScaling
+from amplint.facts.manual_loss_scaling import HandScaled, HandScaling
 from amplint.model import observables
 from amplint.model.events import ObjectFacts, Region
 from amplint.model.literals import number
@@ -15,8 +16,7 @@ from amplint.rule import File
 from amplint.runtime.changes import function_at
 from amplint.runtime.devices import CUDA
 from amplint.runtime.experiments.loss_guards import guarded_pass, number_of_pass
-from amplint.runtime.experiments.loss_scale import STEPS, TrainingRun
-from amplint.runtime.experiments.rule_recheck import is_mended
+from amplint.runtime.experiments.loss_scale import STEPS, TrainingRun, too_steep
 from amplint.runtime.measures.measurement import Figure, Measurement
 from amplint.runtime.training import torch_objects
 from amplint.runtime.training.amp_and_reference import autocast
@@ -27,6 +27,7 @@ from amplint.runtime.training.trainer import flat
 _BAD_BATCH = 3
 _OVERFLOWS = 2.0**20
 """The product of factor and loss at which gradients overflow in float16."""
+_ANY_SCALER = ObjectFacts("scaler", enabled="yes")
 
 
 def unguarded(before: File, after: File, diagnostic: Diagnostic, *, device: str, seed: int) -> Measurement:
@@ -76,7 +77,6 @@ def scaled_by_hand(before: File, after: File, diagnostic: Diagnostic, *, device:
     Raises:
         NotReplayable: the multiplication is not found again.
     """
-    mended = is_mended(before, after, diagnostic)
     scaled = next(
         (each for each in before.fact(HandScaling).found if before.range(each.multiplication) == diagnostic.range), None
     )
@@ -85,10 +85,36 @@ def scaled_by_hand(before: File, after: File, diagnostic: Diagnostic, *, device:
     factor = number(before.tree.text(scaled.factor))
     given: dict[str, float | str] = {"factor": factor} if factor else {}
     assumed = () if factor else (f"a factor of {torch_objects.INIT_SCALE:g}",)
-    by_hand = _by_hand(factor or torch_objects.INIT_SCALE, device, seed)
-    with_scaler = _with_scaler(device, seed)
-    counts = (by_hand, with_scaler if mended else by_hand, with_scaler)
+    by_hand, with_scaler = _by_hand(factor or torch_objects.INIT_SCALE, device, seed), _with_scaler(device, seed)
+    counts = by_hand, _with_fix(before, after, scaled, device, seed), with_scaler
     return Measurement((Figure(observables.OVERFLOWED, *counts),), given, assumed=assumed)
+
+
+def _with_fix(before: File, after: File, scaled: HandScaled, device: str, seed: int) -> int:
+    """The same figure for the backward pass of the fixed file: by hand as ever, or on what its scaler scales.
+
+    Raises:
+        NotReplayable: there is none, or nothing scales its loss any more.
+    """
+    text, row = before.source.text, before.range(scaled.backward).start.row
+    home, number_there = function_at(text, row), number_of_pass(text, row)
+    passes = [
+        call
+        for call, _ in after.flow.methods("backward")
+        if function_at(after.source.text, after.range(call).start.row) == home
+    ]
+    if number_there >= len(passes):
+        raise NotReplayable("with the fix, the backward pass is not found again")
+    again = passes[number_there]
+    by_hand = next((each for each in after.fact(HandScaling).found if each.backward is again), None)
+    if by_hand is not None:
+        return _by_hand(number(after.tree.text(by_hand.factor)) or torch_objects.INIT_SCALE, device, seed)
+    calls = (call for call, _ in after.flow.methods("scale") if after.tree.function(call) is after.tree.function(again))
+    scalers = [after.roles.of(call.func.value) for call in calls if isinstance(call.func, cst.Attribute)]
+    facts = next((each for each in scalers if each.role == "scaler" and each.enabled != "no"), None)
+    if facts is None:
+        raise NotReplayable("with the fix, nothing scales the loss")
+    return _with_scaler(device, seed, facts)
 
 
 def _by_hand(factor: float, device: str, seed: int) -> int:
@@ -104,10 +130,8 @@ def _by_hand(factor: float, device: str, seed: int) -> int:
     return _not_finite(problem)
 
 
-def _with_scaler(device: str, seed: int) -> int:
-    run = TrainingRun(
-        ObjectFacts("scaler", enabled="yes"), "float16", _OVERFLOWS / torch_objects.INIT_SCALE, device, seed
-    )
+def _with_scaler(device: str, seed: int, facts: ObjectFacts = _ANY_SCALER) -> int:
+    run = TrainingRun(facts, "float16", too_steep(facts), device, seed)
     run.skips()
     return int((~flat(run.optimizer.param_groups[0]["params"]).isfinite()).sum())
 

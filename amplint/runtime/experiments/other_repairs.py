@@ -40,7 +40,6 @@ from amplint.runtime.experiments.amp_settings import (
     other_halves,
     within_construction,
 )
-from amplint.runtime.experiments.rule_recheck import findings
 from amplint.runtime.experiments.saved_states import lost_states
 from amplint.source import Source
 from amplint.syntax.tree import Tree
@@ -88,7 +87,8 @@ def likest_fix(before: File, after: File, diagnostic: Diagnostic) -> File:
 
 def _all_fixed(before: File, diagnostic: Diagnostic) -> list[Diagnostic]:
     """All that the rule of a finding has a fix for."""
-    found = told_once(findings(before, diagnostic.code))
+    rule = next(rule for rule in load_rules() if rule.code == diagnostic.code)
+    found = told_once(list(rule.check(before)))
     return [replace(diagnostic, range=each.range, fix=each.fix) for each in found if isinstance(each.fix, Fix)]
 
 

@@ -1,4 +1,4 @@
-"""What a replay answers to the conditions in the author's code, which it does not evaluate.
+"""What a replay answers to the conditions in the author's code, most of which it does not evaluate.
 
 A condition is known by its key (`amplint.model.event_graph.Test`), so that the code after a fix gets the same answers as before.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from amplint.model import vocabulary
 from amplint.model.event_graph import Test
@@ -53,27 +53,54 @@ def answers(test: Test, away: bool | None) -> tuple[Answer, ...]:
 
 @dataclass
 class Decisions:
-    """The answers of one replay: those that were chosen, and the likeliest one to any other condition."""
+    """The answers of one replay: those that were chosen, and the likeliest one to any other condition.
+
+    `evaluates` says whether such another one about a count is evaluated, unless it is one of `constant`, which come out in the
+    same way all the time that is replayed; `evaluated` is what came out of each.
+    """
 
     chosen: Mapping[str, Answer] = field(default_factory=dict)
+    evaluates: bool = False
+    constant: frozenset[str] = frozenset()
     asked: dict[str, tuple[Answer, ...]] = field(default_factory=dict)
+    evaluated: dict[str, set[bool]] = field(default_factory=dict)
     _counts: dict[str, int] = field(default_factory=dict)
 
-    def decide(self, key: str, test: Test, away: bool | None) -> bool:
+    def decide(self, key: str, test: Test, away: bool | None, known: bool | None = None) -> bool:
         """The answer to a condition that comes up anew.
 
         Args:
             key: the condition, the same before a fix and after.
             test: what is asked.
             away: the side that leaves the loop or the function, if one does.
+            known: its truth, if it is about a count.
         """
+        if known is not None and self.evaluates and key not in self.chosen and key not in self.constant:
+            self.evaluated.setdefault(key, set()).add(known)
+            return known
         options = self.asked.setdefault(key, answers(test, away))
         self._counts[key] = self._counts.get(key, 0) + 1
         return self.chosen.get(key, options[0]).at(self._counts[key])
 
     def again(self) -> Decisions:
         """The same decisions for another run: whatever was asked is answered in the same way, also where code has moved."""
-        return Decisions({key: self.chosen.get(key, options[0]) for key, options in self.asked.items()})
+        chosen = {key: self.chosen.get(key, options[0]) for key, options in self.asked.items()}
+        return Decisions(chosen, True, self.constant | self.unsettled)
+
+    def but(self, key: str, answer: Answer) -> Decisions:
+        """The same decisions for another run, with another answer to one condition.
+
+        Args:
+            key: the condition.
+            answer: the other answer.
+        """
+        again = self.again()
+        return replace(again, chosen={**again.chosen, key: answer})
+
+    @property
+    def unsettled(self) -> frozenset[str]:
+        """The evaluated conditions that may yet come out in another way than they have."""
+        return frozenset(key for key, truths in self.evaluated.items() if len(truths) == 1)
 
 
 def search(leads_there: Callable[[Decisions], bool]) -> Decisions | None:

@@ -82,10 +82,10 @@ def routes(found: Found, before: File, after: File) -> tuple[Walk, Walk]:
         raise NotReplayable("no path found that shows the defect")
     counterpart = _counterpart(walk.entry, before, after)
     fixed = Walk(counterpart, walk.decisions.again(), Idle(), walk.prelude)
-    ends = _walked(fixed) is not None
+    fixed = (ended := _walked(fixed)) or fixed
     if _steps(walk) and not _steps(fixed):
         raise Untrained("every step of an optimizer")
-    if not ends:
+    if ended is None:
         raise NotReplayable("with the fix, the path does not come to an end")
     return walk, fixed
 
@@ -166,8 +166,7 @@ def branches(first: Walk, second: Walk) -> Iterator[tuple[Walk, Walk]]:
 
 def _with(walk: Walk, key: str, answer: Answer) -> Walk | None:
     """A path with another answer to one condition."""
-    decisions = Decisions({**walk.decisions.again().chosen, key: answer})
-    return _walked(Walk(walk.entry, decisions, Idle(), walk.prelude))
+    return _walked(Walk(walk.entry, walk.decisions.but(key, answer), Idle(), walk.prelude))
 
 
 _GIVEN = "%given"
@@ -192,6 +191,8 @@ def _walked(walk: Walk) -> Walk | None:
         walk.run()
     except TooLong:
         return None
+    if walk.decisions.unsettled:  # then what they come to later counts as well
+        return _walked(Walk(walk.entry, walk.decisions.again(), Idle(), walk.prelude))
     return walk
 
 

@@ -4,8 +4,8 @@ The code of the author is never run. Its event graph is walked along a path that
 to happen with real torch objects on a small problem (`graph_runner`, `amplint.runtime.training`). The text with the fix is read
 anew and walked with the same answers to the same conditions: what is proved is what will be written.
 
-Conditions are not evaluated, but answered; values that only a call in the author's code could tell are the problem's own;
-calls whose effect on AMP's objects is unknown are left out.
+Conditions are not evaluated, but answered, unless a repair adds them and they ask for a counter; values that only a call in the
+author's code could tell are the problem's own; calls whose effect on AMP's objects is unknown are left out.
 """
 
 from __future__ import annotations

@@ -54,6 +54,7 @@ def not_followed(found: Sequence[Change], before: Side, after: Side, kind: Hazar
     """
     mine, theirs = before.walk.decisions.asked, after.walk.decisions.asked
     is_tried = bool(mine.keys() - theirs.keys()) or any(len(theirs[key]) > 2 for key in theirs.keys() - mine.keys())
+    is_tried = is_tried or bool(after.walk.decisions.evaluated)
     following = _Following(kind, is_tried, _asking_names(found), _computed(before.file))
     return [one for one in found if not following.follows(one, before, after)]
 
@@ -114,7 +115,7 @@ def _computed(file: File) -> frozenset[str]:
 class _Following:
     kind: HazardKind
     is_tried: bool
-    """Whether other answers to the conditions that differ are tried."""
+    """Whether conditions that differ are evaluated, or other answers to them tried."""
     scales: frozenset[str]
     computed: frozenset[str]
     """What is computed in the text as it stands."""

@@ -28,6 +28,7 @@ from amplint.model.protocol.state import PathState
 from amplint.model.protocol.transitions import Protocol
 from amplint.model.references import key_of
 from amplint.runtime.replay.branch_choices import Decisions
+from amplint.runtime.replay.counted_conditions import Counts
 from amplint.runtime.replay.event_world import World
 from amplint.runtime.training.iterations import Rounds
 
@@ -47,11 +48,11 @@ class TooLong(Exception):
 
 
 class AnsweredConditions(Conditions):
-    """Conditions that have one outcome: whether a step was skipped the world knows, all others are answered."""
+    """Conditions that have one outcome: whether a step was skipped the world knows, counts are known, all others are answered."""
 
-    def __init__(self, always: Collection[str], decisions: Decisions, world: World) -> None:
+    def __init__(self, always: Collection[str], decisions: Decisions, world: World, counts: Counts) -> None:
         super().__init__(always)
-        self._decisions, self._world = decisions, world
+        self._decisions, self._world, self._counts = decisions, world, counts
 
     def _known(self, test: Test, key: str, state: PathState) -> bool | None:
         constant = state.facts.truths.get(key)
@@ -61,7 +62,8 @@ class AnsweredConditions(Conditions):
         if test.kind == "skipped":
             asked = replace(test, key=key, refs=frozenset(map(frame.ref, test.refs)))
             return (self._world.has_skipped(asked),)
-        return (self._decisions.decide("mode" if test.kind == "mode" else key, test, asking.away),)
+        known = self._counts.truth(key)
+        return (self._decisions.decide("mode" if test.kind == "mode" else key, test, asking.away, known),)
 
     def _remembers(self, test: Test, key: str, asking: Asking) -> bool:
         return not test.lasts
@@ -97,7 +99,8 @@ class Walk(GraphRunner):
         protocol = Protocol(entry.objects, entry.nothing_scales)
         always = {key_of(name) for name, facts in entry.objects.items() if facts.made}
         flows = entry.flows or Flows(entry.functions)
-        super().__init__(flows, protocol, AnsweredConditions(always, decisions, world))
+        self._counts = Counts()
+        super().__init__(flows, protocol, AnsweredConditions(always, decisions, world, self._counts))
         self.entry, self.decisions, self.world = entry, decisions, world
         self.prelude, self.rounds = prelude, rounds or Rounds()
         self.events: list[Event] = []
@@ -171,6 +174,8 @@ class Walk(GraphRunner):
         if len(self.events) > _MAX_EVENTS:
             raise TooLong
         self.rounds.on(event)
+        if isinstance(event, Assign):
+            self._counts.on(event)
         if isinstance(event, AutocastExit):
             self._regions.pop().close()
         self.world.do(event)
@@ -192,6 +197,9 @@ class Walk(GraphRunner):
             nested = len(run.activation.at(head).loops) > 1
             over = turn.count >= _MAX_TURNS or self.rounds.coming >= ROUNDS or self.rounds.idle >= _MAX_IDLE
             over = over or (nested and self.rounds.coming - turn.began >= _PER_LOOP)
+        if not over:
+            targets, first = [*map(run.activation.at(head).ref, step.loop.targets)], step.loop.counts_from
+            self._counts.begins(targets, None if first is None else first + turn.count)
         turn.count += 1
         return over
 
