@@ -16,7 +16,7 @@ from amplint.rule import File
 from amplint.runtime.changes import Change
 from amplint.runtime.criterion import Observation, Question, judge, unmeasured
 from amplint.runtime.measures import path_measures
-from amplint.runtime.measures.measurement import Measurement
+from amplint.runtime.measures.measurement import Measurement, Trio
 from amplint.runtime.replay.altered_losses import alteration, alterations
 from amplint.runtime.replay.defect_paths import (
     branches,
@@ -47,6 +47,8 @@ _VARIANTS = 6
 """So many paths with other answers to changed conditions are walked at most."""
 _BRANCHES = 12
 """The same of answers to other conditions, behind which something is changed."""
+_NOTHING_SCALED = "but _scale is None"
+"""What a scaler raises where it has scaled nothing yet."""
 
 
 @dataclass(frozen=True)
@@ -208,5 +210,12 @@ class PathReplay:
         usual = ordinary(first, second)
         if usual is not None:
             other = replace(player, before=usual[0], after=usual[1], by_scalers=False).plain
-            seen = observe(other, *usual, kind, files)
-            yield from (one for one in seen if one.question is not Question.GONE and not one.is_left)
+            if _is_taken(other):
+                seen = observe(other, *usual, kind, files)
+                yield from (one for one in seen if one.question is not Question.GONE and not one.is_left)
+
+
+def _is_taken(trio: Trio) -> bool:
+    """Whether a path is one that the program takes: conditions that exclude each other lead past what scales in both texts."""
+    errors = (trio.before.error, trio.after.error)
+    return not all(error is not None and _NOTHING_SCALED in error for error in errors)

@@ -25,6 +25,7 @@ LIMIT = 1200
 
 
 UNPROVED = {
+    "amp101_clip_before_unscale/flagged_backend_is_an_enum.py": "the change does more than is replayed",
     "amp106_fp16_without_scaler/flagged_mps_default.py": "the code is for 'mps'",
     "amp106_fp16_without_scaler/flagged_process_groups.py": "the defect makes no difference",
     "amp106_fp16_without_scaler/flagged_xpu_default.py": "the code is for 'xpu'",
