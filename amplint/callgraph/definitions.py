@@ -15,6 +15,8 @@ _MOST_FILES = 40
 """Through so many files in a row a name is followed."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+Scope = Function | None
+"""The function that an expression stands in; None at the top of a file."""
 
 
 class Definition(NamedTuple):
@@ -24,8 +26,11 @@ class Definition(NamedTuple):
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
-class _TopNames:
-    """The statements of a file that no function holds, also those under an `if` or `try`, and the names that they bind.
+class _BoundNames:
+    """The statements of a file or function, also in blocks such as those of `if` and `try`, and the names that they bind.
+
+    Args:
+        body: the statements of the file or function.
 
     Attributes:
         statements: all of them.
@@ -33,8 +38,8 @@ class _TopNames:
         modules: what may be a module that is imported, by the name that it has here.
     """
 
-    def __init__(self, module: ast.Module) -> None:
-        self.statements = list(_unfolded(module.body))
+    def __init__(self, body: list[ast.stmt]) -> None:
+        self.statements = list(_unfolded(body))
         self.defined: dict[str, Function | ast.ClassDef] = {}
         self.modules: dict[str, str] = {}
         self._taken: list[tuple[str, str, str]] = []
@@ -70,34 +75,36 @@ class Definitions:
     def __init__(self, graph: ImportGraph) -> None:
         self._graph = graph
         self._modules: dict[Path, ast.Module] = {}
-        self._tops: dict[Path, _TopNames] = {}
-        self._found: dict[tuple[Path, str], Definition | None] = {}
+        self._tops: dict[Path, _BoundNames] = {}
+        self._within: dict[Function, _BoundNames] = {}
+        self._found: dict[tuple[Path, str, Scope], Definition | None] = {}
         self._depth = 0
 
-    def find(self, path: Path, name: str) -> Definition | None:
-        """What a name at the top of a file stands for, in that file or in the one that it is imported from.
+    def find(self, path: Path, name: str, scope: Scope = None) -> Definition | None:
+        """What a name stands for at the top of a file, in that file or in the one that it is imported from.
 
         Args:
             path: the file.
             name: the name, or one behind modules: `losses.dice`; empty for what has none.
+            scope: the function in which the name stands, whose own imports come first.
         """
-        key = path, name
+        key = path, name, scope
         if name and key not in self._found and self._depth < _MOST_FILES:
             self._found[key] = None  # stands while it is looked for: files may import each other in a circle
             self._depth += 1
-            self._found[key] = self._find(path, name)
+            self._found[key] = self._find(path, name, scope)
             self._depth -= 1
         return self._found.get(key)
 
-    def _find(self, path: Path, name: str) -> Definition | None:
+    def _find(self, path: Path, name: str, scope: Scope) -> Definition | None:
         before, _, last = name.rpartition(".")
         if before:
-            module = self.imported_module(path, before)
+            module = self.imported_module(path, before, scope)
             return self.find(module, last) if module is not None else None
         node = self._top(path).defined.get(name)
         if node is not None:
             return Definition(path, node)
-        found = (self.find(source, original) for source, original in self.sources(path, name))
+        found = (self.find(source, original) for source, original in self.sources(path, name, scope))
         return next((each for each in found if each is not None), None)
 
     def module(self, path: Path) -> ast.Module:
@@ -110,42 +117,54 @@ class Definitions:
         return self._modules[path]
 
     def top(self, path: Path) -> list[ast.stmt]:
-        """The statements of a file that no function holds, also those under an `if` or `try`."""
+        """The statements of a file that no function or class holds, also in blocks such as those of `if` and `try`."""
         return self._top(path).statements
 
-    def _top(self, path: Path) -> _TopNames:
+    def _top(self, path: Path) -> _BoundNames:
         if path not in self._tops:
-            self._tops[path] = _TopNames(self.module(path))
+            self._tops[path] = _BoundNames(self.module(path).body)
         return self._tops[path]
 
-    def sources(self, path: Path, name: str) -> Iterator[tuple[Path, str]]:
+    def _bound(self, path: Path, scope: Scope) -> Iterator[_BoundNames]:
+        """The names of a function, then those of its file."""
+        if scope is not None:
+            if scope not in self._within:
+                self._within[scope] = _BoundNames(scope.body)
+            yield self._within[scope]
+        yield self._top(path)
+
+    def sources(self, path: Path, name: str, scope: Scope = None) -> Iterator[tuple[Path, str]]:
         """The files that a name of a file may be imported from, each with what it is called there.
 
         Args:
             path: the file.
             name: the name.
+            scope: the function in which the name stands, whose own imports come first.
         """
-        for module, original in self._top(path).sources(name):
-            source = self._graph.find(module, path)
-            if source is not None:
-                yield source, original
+        for bound in self._bound(path, scope):
+            for module, original in bound.sources(name):
+                source = self._graph.find(module, path)
+                if source is not None:
+                    yield source, original
 
-    def imported_module(self, path: Path, name: str) -> Path | None:
+    def imported_module(self, path: Path, name: str, scope: Scope = None) -> Path | None:
         """The file that a file calls by a name, such as `losses` after `from . import losses`.
 
         Args:
             path: the file that imports.
             name: the name.
+            scope: the function in which the name stands, whose own imports come first.
         """
-        module = self._top(path).modules.get(name)
+        module = next((bound.modules[name] for bound in self._bound(path, scope) if name in bound.modules), None)
         return self._graph.find(module, path) if module is not None else None
 
 
 def _unfolded(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a body and of the blocks in it, but not of functions and classes."""
     for node in body:
         yield node
-        if isinstance(node, ast.If | ast.Try):
-            yield from _unfolded(node.body)
-            for handler in node.handlers if isinstance(node, ast.Try) else ():
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            for block in ("body", "orelse", "finalbody"):
+                yield from _unfolded(getattr(node, block, []))
+            for handler in getattr(node, "handlers", []):
                 yield from _unfolded(handler.body)
-            yield from _unfolded(node.orelse)

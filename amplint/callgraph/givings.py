@@ -7,15 +7,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from amplint.callgraph.definitions import Definitions, Function
+from amplint.callgraph.definitions import Definitions, Scope
 from amplint.python_ast.walk import FIELDS
 
 NAME, ATTRIBUTE, PARAMETER = "name", "attribute", "parameter"
 
 _GIVING = frozenset({ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.keyword, ast.Dict, ast.arguments})
-
-Scope = Function | None
-"""The function that an expression stands in; None at the top of a file."""
 
 
 class Given(NamedTuple):

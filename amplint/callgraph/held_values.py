@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
 
-from amplint.callgraph.definitions import Definition, Definitions, Function
-from amplint.callgraph.givings import ATTRIBUTE, NAME, Given, Givings, Scope, spelling_of
+from amplint.callgraph.definitions import Definition, Definitions, Function, Scope
+from amplint.callgraph.givings import ATTRIBUTE, NAME, Given, Givings, spelling_of
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.registries import Registries, key
 from amplint.model.torch import layers
@@ -117,10 +117,9 @@ class HeldValues:
                 yield from self._of_call(path, value, scope, wanted, hops)
 
     def _of_named(self, path: Path, value: ast.Name | ast.Attribute, scope: Scope, hops: int) -> Iterator[Held]:
-        found, name = self.definitions.find(path, spelling_of(value)), spelling_of(value).rpartition(".")[2]
-        assigned = [
-            (home, each) for home, name in self._homes(path, value) for each in self._assigned(home, name, scope)
-        ]
+        found, name = self.definitions.find(path, spelling_of(value), scope), spelling_of(value).rpartition(".")[2]
+        homes = self._homes(path, value, scope)
+        assigned = [(home, each) for home, name in homes for each in self._assigned(home, name, scope)]
         if found is not None and not any(each.scope is not None for _, each in assigned):
             yield Held(found)
             return
@@ -153,7 +152,7 @@ class HeldValues:
         if _is_container(table):
             yield from self._of_table(path, table.args[0], wanted, scope, hops + 1)
             return
-        for source, name in self._homes(path, table) if hops <= _MAX_HOPS else ():
+        for source, name in self._homes(path, table, scope) if hops <= _MAX_HOPS else ():
             for given in self._assigned(source, name, scope):
                 if isinstance(given.value, ast.Call) and not _is_container(given.value):
                     there = self._registries.registered(name)
@@ -161,13 +160,13 @@ class HeldValues:
                 elif not isinstance(given.value, ast.Name):
                     yield from self._of_table(source, given.value, wanted, given.scope, hops + 1)
 
-    def _homes(self, path: Path, name: ast.expr) -> Iterator[tuple[Path, str]]:
+    def _homes(self, path: Path, name: ast.expr, scope: Scope) -> Iterator[tuple[Path, str]]:
         """The files that may assign to a name of a file, each with what it is called there."""
         if isinstance(name, ast.Name):
             yield path, name.id
-            yield from self.definitions.sources(path, name.id)
+            yield from self.definitions.sources(path, name.id, scope)
         elif isinstance(name, ast.Attribute):
-            module = self.definitions.imported_module(path, spelling_of(name.value))
+            module = self.definitions.imported_module(path, spelling_of(name.value), scope)
             if module is not None:
                 yield module, name.attr
 
@@ -184,7 +183,7 @@ class HeldValues:
         elif (registry := self._registry(path, call)) is not None:
             yield from (each._replace(made=True) for each in self._of_table(path, registry, named, scope, hops + 1))
         elif called == "getattr" and len(call.args) > 1:
-            yield from self._in_module(path, call.args[0], key(call.args[1]))
+            yield from self._in_module(path, call.args[0], key(call.args[1]), scope)
         else:
             yield from self._of_result(path, call, scope, wanted, hops)
 
@@ -197,9 +196,9 @@ class HeldValues:
                 return registry
         return None
 
-    def _in_module(self, path: Path, module: ast.expr, name: str) -> Iterator[Held]:
+    def _in_module(self, path: Path, module: ast.expr, name: str, scope: Scope) -> Iterator[Held]:
         """What a module defines under a name; all that it defines where the name is not known."""
-        found = self.definitions.imported_module(path, spelling_of(module))
+        found = self.definitions.imported_module(path, spelling_of(module), scope)
         if found is not None:
             for node in self.definitions.top(found):
                 if isinstance(node, ast.FunctionDef | ast.ClassDef) and name in ("", node.name):

@@ -99,3 +99,68 @@ def test_an_element_of_a_table_that_an_object_was_given_leads_to_a_loss(tmp_path
     """
     root = project(tmp_path, losses=LOSSES, trainer=trainer, main=main)
     assert {each for each in found_in(root, select=("AMP3",)) if each.startswith("losses")} == {"losses.py:7 AMP305"}
+
+
+FACTORY = """
+    def class_of(name):
+        {first}
+            from {module} import {taken}
+
+            return {made}
+        raise NotImplementedError(name)
+
+    def make(config):
+        chosen = class_of(config.loss)
+        return chosen()
+"""
+FACTORY_TRAIN = """
+    import torch
+    from factory import make
+
+    def train(loader, net, optimizer, scaler, config):
+        criterion = make(config)
+        for x, weights in loader:
+            optimizer.zero_grad()
+            with torch.autocast("cuda", dtype=torch.float16):
+                loss = criterion(x @ weights)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "module", "taken", "made", "expected"),
+    [
+        ('if name == "entropy":', "losses", "Entropy", "Entropy", {"losses.py:7 AMP305"}),
+        ('if name == "entropy":', "losses", "Entropy as Loss", "Loss", {"losses.py:7 AMP305"}),
+        ("try:", "losses", "Entropy", "Entropy", {"losses.py:7 AMP305"}),
+        ("with open(name):", "losses", "Entropy", "Entropy", {"losses.py:7 AMP305"}),
+        ('if name == "square":', "losses", "Square", "Square", {"losses.py:11 AMP305"}),
+        ('if name == "entropy":', "installed", "Entropy", "Entropy", set()),
+    ],
+)
+def test_a_factory_may_import_what_it_makes(
+    tmp_path: Path, first: str, module: str, taken: str, made: str, expected: set[str]
+) -> None:
+    factory = FACTORY.format(first=first, module=module, taken=taken, made=made)
+    if first == "try:":
+        factory = factory.replace(
+            "        raise Not", "        except ImportError:\n            pass\n        raise Not"
+        )
+    root = project(tmp_path, losses=LOSSES, factory=factory, train=FACTORY_TRAIN)
+    assert {each for each in found_in(root, select=("AMP3",)) if each.startswith("losses")} == expected
+
+
+def test_an_import_in_one_function_says_nothing_of_another(tmp_path: Path) -> None:
+    factory = """
+        def other():
+            from losses import Entropy
+
+            return Entropy
+
+        def make(config):
+            return Entropy()
+    """
+    root = project(tmp_path, losses=LOSSES, factory=factory, train=FACTORY_TRAIN)
+    assert not {each for each in found_in(root, select=("AMP3",)) if each.startswith("losses")}
