@@ -28,6 +28,8 @@ _WITH_DEVICE = frozenset({
     "lightning.pytorch.LightningModule", "lightning.fabric.Fabric",
 })  # fmt: skip
 """Classes whose `device` is a `torch.device`."""
+_LOADING = ("transformers.", "diffusers.")
+"""Libraries of which all that `from_pretrained` loads, and that has a `device`, has it so."""
 _TENSOR = frozenset({"torch.Tensor", "torch.FloatTensor"})
 _OF_TENSORS = frozenset(
     "shape ndim size dim dtype numel view reshape unsqueeze squeeze permute transpose flatten mean requires_grad "
@@ -137,7 +139,7 @@ def _has_device(file: File, owner: cst.BaseExpression) -> bool:
     if info is not None:
         return any(each.base_names & _WITH_DEVICE for each in info.lineage) and not info.values("device")
     bindings = file.names.bindings(owner.value, owner)
-    if any(each.value is not None and _is_made_by(file, each.value, _WITH_DEVICE) for each in bindings):
+    if any(each.value is not None and _is_made_with_device(file, each.value) for each in bindings):
         return len(bindings) == 1
     annotations = [each.node.annotation for each in bindings if isinstance(each.node, cst.Param)]
     if annotations and all(each is not None and file.names.all_in(each.annotation, _TENSOR) for each in annotations):
@@ -145,8 +147,13 @@ def _has_device(file: File, owner: cst.BaseExpression) -> bool:
     return _is_used_as_tensor(file, owner)
 
 
-def _is_made_by(file: File, value: cst.BaseExpression, makers: frozenset[str]) -> bool:
-    return isinstance(value, cst.Call) and file.names.all_in(value.func, makers)
+def _is_made_with_device(file: File, value: cst.BaseExpression) -> bool:
+    """Whether a call makes, or loads, an object whose `device` is a `torch.device`."""
+    if not isinstance(value, cst.Call):
+        return False
+    if isinstance(value.func, cst.Attribute) and value.func.attr.value == "from_pretrained":
+        return all(name.startswith(_LOADING) for name in file.names.resolve(value.func))
+    return file.names.all_in(value.func, _WITH_DEVICE)
 
 
 def _is_used_as_tensor(file: File, name: cst.Name) -> bool:
