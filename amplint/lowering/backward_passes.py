@@ -138,13 +138,7 @@ class BackwardReader:
 
     def single(self, node: cst.BaseExpression) -> str:
         """One reference for the value of an expression, a temporary where it has none."""
-        reference = self._scope.ref(node)
-        if reference:
-            return reference
-        value = self._read(node)
-        if len(value.carried) == 1 and not value.args and not value.computes:
-            return value.carried[0]
-        return self._builder.assign_temporary(node, value)
+        return self._scope.ref(node) or self._builder.reference_of(node, self._read(node))
 
 
 def _names_gradients(arg: cst.Arg) -> bool:

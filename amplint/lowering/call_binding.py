@@ -9,23 +9,33 @@ import libcst as cst
 from amplint.lowering.conditions import constant
 from amplint.lowering.function_scope import FunctionScope
 from amplint.model.event_graph import Condition
+from amplint.model.references import reference
 from amplint.roles.call_targets import Callee
 from amplint.syntax.call_arguments import params_of
 
 _CONDITIONS = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.Name)
 
 
-def binding(callee: Callee, call: cst.Call, caller: FunctionScope) -> tuple[tuple[str, str], ...]:
+def binding(
+    callee: Callee, call: cst.Call, caller: FunctionScope, unnamed: Callable[[cst.BaseExpression], str]
+) -> tuple[tuple[str, str], ...]:
     """What the parameters of a called function mean to the caller; an empty reference is some other value.
 
     Args:
         callee: the function that is called.
         call: the call.
         caller: the scope in which it stands.
+        unnamed: gives the value of an argument a reference, which a loss needs: it may be a scaled one.
     """
-    bound = dict.fromkeys((param.name.value for param in params_of(callee.node)), "")
+    names = [param.name.value for param in params_of(callee.node)]
+    losses = {name for name in names if reference(name).may_be_loss}
+    starred = next((arg.value for arg in call.args if arg.star), None)
+    bound = {name: unnamed(starred) if starred is not None and name in losses else "" for name in names}
     for name, value in _given(callee, call, caller):
-        bound[name] = value if isinstance(value, str) else caller.ref(value) if constant(value) is None else ""
+        if isinstance(value, str):
+            bound[name] = value
+        elif constant(value) is None:
+            bound[name] = caller.ref(value) or (unnamed(value) if name in losses else "")
     return (*_kept(callee, caller), *bound.items())
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import libcst as cst
 
 from amplint.lowering import call_binding
@@ -9,7 +11,7 @@ from amplint.lowering.backward_passes import BackwardReader, differentiates_agai
 from amplint.lowering.conditions import ConditionReader, constant
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.gradients import CLIP_METHODS, SCALE_FREE, GradientReader, argument, is_grad
-from amplint.lowering.provenance import Provenance, Read, arguments
+from amplint.lowering.provenance import Provenance, Read, arguments, union
 from amplint.model import vocabulary
 from amplint.model.event_graph import Call
 from amplint.model.events import (
@@ -25,6 +27,7 @@ from amplint.model.events import (
     Unscale,
     ZeroGrad,
 )
+from amplint.model.references import SOMETHING
 from amplint.model.torch import names as torch_names
 from amplint.roles import schedules
 from amplint.roles.call_targets import Callee
@@ -224,8 +227,14 @@ class CallReader:
         found = self._scope.program.callees.of(call, self._scope.node)
         if found is None:
             return None
-        value = arguments(self._read, call)
-        return Provenance((self._run(found, call, at or call),), value.as_argument().args, True)
+        values = {arg.value: self._argument(arg) for arg in call.args}
+        return Provenance(
+            (self._run(found, call, at or call, values),), union(values.values()).as_argument().args, True
+        )
+
+    def _argument(self, arg: cst.Arg) -> Provenance:
+        value = self._read(arg.value)
+        return value | Provenance((SOMETHING,), (), True) if arg.star else value
 
     def manage(self, method: Callee, context: cst.BaseExpression) -> Provenance:
         """Enter the graph of a method that a `with` calls of an object.
@@ -234,12 +243,17 @@ class CallReader:
             method: the method.
             context: the object.
         """
-        return Provenance((self._run(method, cst.Call(context), context),), computes=True)
+        return Provenance((self._run(method, cst.Call(context), context, {}),), computes=True)
 
-    def _run(self, found: Callee, call: cst.Call, at: cst.BaseExpression) -> str:
+    def _run(
+        self, found: Callee, call: cst.Call, at: cst.BaseExpression, values: Mapping[cst.BaseExpression, Provenance]
+    ) -> str:
         """Emit the call of a function, and say under which reference its value is known."""
         target = self._builder.temporary(at)
-        binding, truths = call_binding.binding(found, call, self._scope), call_binding.truths(found, call, self._scope)
+        binding = call_binding.binding(
+            found, call, self._scope, lambda node: self._builder.reference_of(node, values[node])
+        )
+        truths = call_binding.truths(found, call, self._scope)
         conditions = call_binding.conditions(found, call, self._scope, self._conditions.read)
         self._emit(Call(self._site(at), found.key, binding, target, truths, conditions))
         return target

@@ -75,3 +75,14 @@ class FunctionBuilder:
         target = self.temporary(node)
         self.assign(node, target, value)
         return target
+
+    def reference_of(self, node: cst.CSTNode, value: Provenance) -> str:
+        """One reference for a value without a name: what hands it on alone, or else one of its own.
+
+        Args:
+            node: the node that makes the value.
+            value: where the value comes from.
+        """
+        if len(value.carried) == 1 and not value.args and not value.computes:
+            return value.carried[0]
+        return self.assign_temporary(node, value)
