@@ -163,6 +163,7 @@ class Functions(TensorCalls):
         )  # fmt: skip
         if isinstance(node, cst.FunctionDef):
             inner.regions += tuple(self.contexts.decorating(node))
+            arguments = NO_ARGUMENTS if self.contexts.is_wrapped(node) else arguments
         self._bind(node, function, arguments, inner)
         given = inner.variables
         key: _Key = (node, function.bound, parent, *given, *map(told, given.values()), inner.regions, inner.loss)

@@ -105,11 +105,13 @@ class RebuiltScalers:
         return above.attr.value if isinstance(above, cst.Attribute) and above.value is use else ""
 
     def _stepped(self, use: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """The optimizers that a use steps, hands on together with the scaler, or has a function step that knows its own."""
+        """The optimizers that a use steps, gives the scaler to, hands on with it, or has a function step that knows its own."""
         above = self._tree.parent(use)
         if isinstance(above, cst.Arg):
             call = self._tree.parent(above)
             given = call.args if isinstance(call, cst.Call) else ()
+            if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and call.func.attr.value == "step":
+                given = (*given, cst.Arg(call.func.value))  # `optimizer.step("critic", scaler)`
         else:
             call = self._tree.parent(above) if above is not None else None
             given = call.args[:1] if isinstance(call, cst.Call) and self._method(use) == "step" else ()
@@ -199,7 +201,7 @@ class RebuiltScalers:
 
     def _counts_epochs(self, home: cst.FunctionDef) -> bool:
         """Whether a function goes through the epochs itself, whatever it is called."""
-        return any("epoch" in name.lower() for name in self._counted(home))
+        return any("epoch" in name.lower() and "per_epoch" not in name.lower() for name in self._counted(home))
 
     def _counted(self, home: cst.FunctionDef) -> set[str]:
         """The names in the headers of a function's loops."""

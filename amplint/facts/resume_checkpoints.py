@@ -60,7 +60,10 @@ class Checkpoints:
         if not self._steppers.pairs:
             return ()
         found: dict[tuple[object, ...], Incomplete] = {}
-        for each in (*self._taken(), *self._left_out(), *self._given_away()):
+        taken = tuple(self._taken())
+        told = {self._classes.owner(each.place) for each in taken} - {None}
+        left_out = (each for each in self._left_out() if self._classes.owner(each.helper or each.place) not in told)
+        for each in (*taken, *left_out, *self._given_away()):
             found.setdefault(self._checkpoint(each), each)
         return tuple(sorted(found.values(), key=lambda each: self._tree.order(each.place)))
 
@@ -172,12 +175,13 @@ class Checkpoints:
             if scalers:
                 if keeps and given_by(call, callee.node, scalers[0]) is None:
                     yield Incomplete(call, pair, None, scalers[0], callee.node)
-            elif not keeps and (self._is_abroad(callee) or self._helpers.goes_through(callee.node)):
+            elif not keeps and (self._is_elsewhere(callee) or self._helpers.goes_through(callee.node)):
                 if not self._gets_scaler(call, callee):
                     yield Incomplete(call, pair, helper=callee.node, saver=callee.receiver or "")
 
-    def _is_abroad(self, callee: Callee) -> bool:
-        return self._tree.root(callee.node) is not self._tree.module
+    def _is_elsewhere(self, callee: Callee) -> bool:
+        """Whether a helper is of another file, or of an object that keeps what it was given when it was made."""
+        return callee.made is not None or self._tree.root(callee.node) is not self._tree.module
 
     def _given_away(self) -> Iterator[Incomplete]:
         """Calls that make an object which saves the optimizer that they give it, and never gets the scaler."""

@@ -189,7 +189,8 @@ class CallReader:
             if len(call.args) > 1:
                 self._escape(call)
             return Provenance(computes=True)
-        if role == "optimizer":
+        if role == "optimizer" and not any(self._roles.of(arg.value).role == "scaler" for arg in call.args):
+            # One that is given a scaler steps through it, by a rule of its own.
             self._run_closures(call)
             self._emit(OptimizerStep(self._site(call), self._ref(func.value), bool(call.args)))
             return Provenance(computes=True)

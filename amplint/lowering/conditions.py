@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
 from amplint.lowering import precision_tests
 from amplint.lowering.counters import CounterReader, SideKind
 from amplint.lowering.function_scope import FunctionScope
+from amplint.lowering.kept_settings import KeptSettings
 from amplint.model import vocabulary
 from amplint.model.event_graph import Both, Condition, Not, Test
 from amplint.syntax.access_paths import option_key, path_of, spelling
@@ -26,6 +27,7 @@ class ConditionReader:
         self._ref = scope.ref
         self._definition = scope.definition
         self._counters = CounterReader(scope.definition)
+        self._settings = KeptSettings(scope)
         self.changing = scope.changing()
         """Names that are assigned inside a loop; whoever reads a loop narrows them to that loop."""
 
@@ -196,13 +198,22 @@ class ConditionReader:
                 return "mode"
             if name in ("isinstance", "hasattr", "is_main_process", "is_available", "is_initialized"):
                 return "config"
-        names = [name for each in (node, *others) for name in _names(each)]
+        names = [] if self._is_set((node, *others)) else [name for each in (node, *others) for name in _names(each)]
         for name in names:
             value = self._definition(name)
             if value is not None and vocabulary.STEP_GATE.search(" ".join(words(value))):
                 return "gate"
         fixed = all(name.value not in self.changing and name.value != "self" for name in names)
         return "config" if fixed and not _has_call(node) else "varying"
+
+    def _is_set(self, nodes: Iterable[cst.CSTNode]) -> bool:
+        """Whether nothing but settings that the object keeps goes into expressions."""
+        return all(
+            self._settings.holds(each)
+            if isinstance(each, cst.Attribute)
+            else not isinstance(each, cst.Name) and self._is_set(children(each))
+            for each in nodes
+        )
 
     def _is_amp_option(self, node: cst.BaseExpression) -> bool:
         """Whether an expression asks an object that no loop changes for a flag that is set where AMP is on."""

@@ -16,6 +16,7 @@ from amplint.model.torch import names as torch_names
 from amplint.roles.context_values import ContextValues
 from amplint.roles.region_settings import RegionSettings, one_dtype, region_arguments
 from amplint.roles.replaced_methods import ReplacedMethods
+from amplint.roles.wrapping_decorators import WrappingDecorators
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import LOCAL, Names
 from amplint.syntax.project_imports import Imports
@@ -69,6 +70,7 @@ class Contexts(RegionSettings):
         super().__init__(names, classes, ContextValues(tree, names, classes, imports, abroad))
         self._tree, self._imports = tree, imports
         self._replaced = ReplacedMethods(tree, classes, self.values)
+        self._wrapping = WrappingDecorators(tree, self._helper)
         self._decorating: dict[cst.FunctionDef, list[Region]] = {}
 
     def for_itself(self) -> Contexts:
@@ -91,12 +93,11 @@ class Contexts(RegionSettings):
         found: list[tuple[Region, cst.BaseExpression]] = []
         below: cst.CSTNode = node
         for above in self._tree.ancestors(node):
-            entering: list[cst.BaseExpression] = []
+            regions: list[tuple[Region | None, cst.BaseExpression]] = []
             if isinstance(above, cst.With) and below is above.body:
-                entering = [item.item for item in above.items]
+                regions = [(self._of(item.item, depth), item.item) for item in above.items]
             elif isinstance(above, cst.FunctionDef) and below is above.body:
-                entering = [each.decorator for each in above.decorators]
-            regions = [(self._of(each, depth), each) for each in entering]
+                regions = [(self._by_decorator(each.decorator, depth), each.decorator) for each in above.decorators]
             found.extend((region, each) for region, each in reversed(regions) if region is not None)
             if isinstance(above, cst.FunctionDef) and below is above.body:
                 break
@@ -121,9 +122,23 @@ class Contexts(RegionSettings):
         found = self._decorating.get(function)
         if found is None:
             entered = [each.decorator for each in (*self._of_library(function), *function.decorators)]
-            regions = [self.of(each) for each in (*self._replaced.around(function), *entered)]
+            regions = [self._by_decorator(each, 0) for each in (*self._replaced.around(function), *entered)]
             found = self._decorating[function] = [region for region in regions if region is not None]
         return found
+
+    def is_wrapped(self, function: cst.FunctionDef) -> bool:
+        """Whether a decorator of the project calls a function from another one, which may give it other values."""
+        return any(self._wrapping.runs(each.decorator) for each in function.decorators)
+
+    def _by_decorator(self, decorator: cst.BaseExpression, depth: int) -> Region | None:
+        """The region that a decorator puts around a function: its own, or that in which it always runs the function."""
+        region = self._of(decorator, depth)
+        runs = self._wrapping.runs(decorator) if region is None and depth <= _MAX_DEPTH else []
+        if not runs:
+            return region
+        around = [entries[-1][0] if (entries := self._entries(run, depth + 1)) else None for run in runs]
+        found = self._either(around)
+        return found if found is not None and (found.enabled == "no" or None not in around) else None
 
     def _of_library(self, function: cst.FunctionDef) -> Sequence[cst.Decorator]:
         """The decorators of the method of a wrapper that a method overrides: what the library puts around every override."""

@@ -40,7 +40,12 @@ def is_number_option(node: cst.BaseExpression) -> bool:
         return False
     if not last or last in _OF_OPTIMIZERS or _MANY_NUMBERS.search(last):
         return False
-    return any(_OPTIONS.search(part) and part != "params" for part in re.split(r"[.\[\]]", holder))
+    return is_option(f"{holder}.{last}")
+
+
+def is_option(path: str) -> bool:
+    """Whether an access path leads through what holds options: `args.clip`, `self.cfg.trainer.clip`."""
+    return any(_OPTIONS.search(part) and part != "params" for part in re.split(r"[.\[\]]", path)[:-1])
 
 
 class UserOptions:

@@ -192,7 +192,9 @@ def _known_wrappers() -> dict[str, Path]:
 
 def _folders(base: Path, root: Path) -> Iterator[Path]:
     inside = base == root or root in base.parents
-    for folder in (base, *(base.parents if inside else ())):
+    # The root of a project may hold an `__init__.py` by mistake: programs that run there do not see a package.
+    around = base.parents if inside else (root,) if base in root.parents else ()
+    for folder in (base, *around):
         yield folder
         yield folder / "src"
         if folder == root:

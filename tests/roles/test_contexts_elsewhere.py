@@ -151,3 +151,57 @@ def test_a_deprecated_name_is_told_where_it_is_handed_on(tmp_path: Path) -> None
     root = project(tmp_path, compat=helper, train=TRAIN.format(module="compat", name="autocast", context="autocast()"))
     assert "AMP209" not in codes(root, "train.py")
     assert "AMP209" in codes(root, "compat.py")
+
+
+WRAPPING = """
+import functools
+import torch
+
+def {name}(function):
+    @functools.wraps(function)
+    def wrapped(*args, **kwargs):
+        {before}
+        with torch.autocast('cuda', {setting}):
+            return function(*args, **kwargs)
+    return wrapped
+"""
+DECORATED = """
+import torch
+import torch.nn.functional as F
+from wrapping import {name}
+
+@{name}
+def objective(model, x, y):
+    return F.binary_cross_entropy(model(x).sigmoid(), y)
+
+def train_step(model, x, y, optimizer, scaler):
+    optimizer.zero_grad()
+    {region}
+        loss = objective(model, x, y)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "setting", "region", "expected"),
+    [
+        ("pass", "dtype=torch.float16", "if True:", True),
+        ("pass", "enabled=False", "with torch.autocast('cuda', dtype=torch.float16):", False),
+        (
+            "if not args: return function(*args)",
+            "enabled=False",
+            "with torch.autocast('cuda', dtype=torch.float16):",
+            False,
+        ),
+        ("if not args: return function(*args)", "dtype=torch.float16", "if True:", False),
+    ],
+)
+def test_a_decorator_of_another_file_puts_a_region_around_a_function(
+    tmp_path: Path, before: str, setting: str, region: str, expected: bool
+) -> None:
+    name = "in_its_precision"
+    wrapping = WRAPPING.format(name=name, before=before, setting=setting)
+    root = project(tmp_path, wrapping=wrapping, train=DECORATED.format(name=name, region=region))
+    assert ("AMP304" in codes(root, "train.py")) is expected

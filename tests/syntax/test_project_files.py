@@ -58,3 +58,14 @@ def test_a_project_may_itself_lie_behind_a_link(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(real)
     root = tmp_path / "link"
     assert Modules(FileLocation(root / path.relative_to(real), root)).find("helpers") is not None
+
+
+def test_an_init_at_the_root_of_a_project_hides_nothing(tmp_path: Path) -> None:
+    """A program that is started at the root imports `pkg`, whatever package the folder of the root could be."""
+    root = tmp_path / "root"
+    (root / "pkg").mkdir(parents=True)
+    for path in ("__init__.py", "pkg/__init__.py"):
+        (root / path).touch()
+    (root / "pkg/loop.py").write_text("import torch\n\ndef clip(model, optimizer): optimizer.step()\n")
+    for importer in ("train.py", "pkg/train.py"):
+        assert Modules(FileLocation(root / importer, root)).place("pkg.loop.clip") == (root / "pkg/loop.py", "clip")
