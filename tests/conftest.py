@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -51,6 +52,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest first, so that of several processes none works alone in the end."""
     items.sort(key=lambda item: item.path not in _LONGEST)
+
+
+def pytest_collection_finish() -> None:
+    """What is there before the first test stays: the collector of garbage need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _module_of(code: str) -> str:
