@@ -114,9 +114,10 @@ def measure_growth(python: str, tree: Tree, scratch: Path, runs: int) -> Tree:
             shutil.copytree(folder, copy / Path(folder).name)
     cold = [python, "-m", "amplint", "check", "--isolated", "--no-cache"]
     grown = Tree("growth", [str(copies[0])], samples={"one": [], "copies": []})
+    # Each from its own folder, below which callers are looked for: one copy is not to know of the others.
     for _ in range(runs):
-        grown.samples["one"].append(run([*cold, str(copies[0])], scratch))
-        grown.samples["copies"].append(run([*cold, str(copies[0].parent)], scratch))
+        grown.samples["one"].append(run([*cold, "."], copies[0]))
+        grown.samples["copies"].append(run([*cold, "."], copies[0].parent))
     shutil.rmtree(copies[0].parent)
     return grown
 

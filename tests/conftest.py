@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -15,6 +16,7 @@ import demo_pack
 import pytest
 from checkout import ROOT
 from fixture_harness import fixtures_of
+from skipped_files import SkippedFiles
 
 from amplint.engine import checker, registry, rule_pages, selection
 
@@ -38,12 +40,16 @@ _LONGEST = {
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rule", metavar="CODE", help="only the fixtures, the page and the tests of one rule")
     parser.addoption("--all-dresses", action="store_true", help="every fixture in every dress, not three of each rule")
+    parser.addoption("--note-skipped", metavar="FILE", help="write to FILE which test files something was skipped of")
+    parser.addoption("--only-noted", metavar="FILE", help="only the test files that FILE names, one a line")
     parser.addoption("--write-fixed", action="store_true", help="write the .fixed.py of the selected fixtures")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if (code := config.getoption("--rule")) and not _module_of(code):
         raise pytest.UsageError(f"--rule: no rule has the code {code}")
+    if (noted := config.getoption("--note-skipped")) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(SkippedFiles(Path(noted)))
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False  # files with many tests first: those that take long have few
 
@@ -53,19 +59,36 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path not in _LONGEST)
 
 
+def pytest_collection_finish() -> None:
+    """What is there before the first test stays: the collector of garbage need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 def _module_of(code: str) -> str:
     """What the module of a rule is called; empty when there is none."""
     return next((path.stem for path in (ROOT / "rules").glob(f"{code.lower()}_*.py")), "")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """With `--rule`, whatever does not speak of one rule: it is not even imported."""
-    code = config.getoption("--rule")
-    if not code or collection_path.is_dir():
+    """With `--rule`, whatever does not speak of one rule, with `--only-noted` what is not named: it is not even imported."""
+    code, noted = config.getoption("--rule"), _noted(config)
+    if collection_path.is_dir() or not (code or noted):
         return None
-    about_rules = {"test_fixtures.py", "test_meta.py", "test_rule_pages.py"}
+    path = collection_path.relative_to(ROOT).as_posix()
+    return True if (noted and path not in noted) or (code and path not in _speaking_of(code)) else None
+
+
+def _noted(config: pytest.Config) -> frozenset[str]:
+    """The files that `--only-noted` leaves; empty without it."""
+    file = config.getoption("--only-noted")
+    return frozenset(Path(file).read_text(encoding="utf-8").split()) if file else frozenset()
+
+
+def _speaking_of(code: str) -> set[str]:
+    """The test files that speak of one rule."""
     own = f"rules/test_{_module_of(code).partition('_')[2]}.py"
-    return collection_path.relative_to(ROOT / "tests").as_posix() not in {*about_rules, own} or None
+    return {f"tests/{name}" for name in ("test_fixtures.py", "test_meta.py", "test_rule_pages.py", own)}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
 
+from amplint.callgraph.assigned_values import ATTRIBUTE, NAME, AssignedValue, AssignedValues, spelling_of
 from amplint.callgraph.definitions import Definition, Definitions, Function, Scope
-from amplint.callgraph.givings import ATTRIBUTE, NAME, Given, Givings, spelling_of
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.registries import Registries, key
 from amplint.model.torch import layers
@@ -43,7 +43,7 @@ class HeldValues:
     def __init__(self, graph: ImportGraph) -> None:
         self.definitions = Definitions(graph)
         self._registries = Registries(graph, self.definitions)
-        self._givings = Givings(self.definitions)
+        self._assigned_values = AssignedValues(self.definitions)
         self._running: list[ast.expr] = []
         self._steps = 0
 
@@ -55,7 +55,7 @@ class HeldValues:
             name: the name.
             element: the key of the element that is meant, where it is a table.
         """
-        for given in self._givings.of(path, name):
+        for given in self._assigned_values.of(path, name):
             if element and given.part < 0:
                 yield from self._of_table(path, given.value, element, given.scope, 0)
             elif not element:
@@ -71,7 +71,7 @@ class HeldValues:
             element: the key of the element that is meant, where it is a table.
         """
         names = _parameters(function.node)
-        for call, scope in self._givings.calls(path):
+        for call, scope in self._assigned_values.calls(path):
             if any(isinstance(each, ast.Starred) for each in call.args):
                 continue
             given = dict(zip(names, call.args)) | {each.arg: each.value for each in call.keywords if each.arg}
@@ -124,15 +124,17 @@ class HeldValues:
             yield Held(found)
             return
         if spelling_of(value) == f"self.{name}":
-            assigned = [(path, each) for each in self._givings.of(path, name) if each.to == ATTRIBUTE]
+            assigned = [(path, each) for each in self._assigned_values.of(path, name) if each.to == ATTRIBUTE]
         for home, given in assigned:
             yield from self._of_given(home, given, name, hops + 1)
 
-    def _assigned(self, path: Path, name: str, scope: Scope) -> list[Given]:
+    def _assigned(self, path: Path, name: str, scope: Scope) -> list[AssignedValue]:
         """What a name is assigned in a function, or at the top of its file."""
-        return [each for each in self._givings.of(path, name) if each.to == NAME and each.scope in (scope, None)]
+        return [
+            each for each in self._assigned_values.of(path, name) if each.to == NAME and each.scope in (scope, None)
+        ]
 
-    def _of_given(self, path: Path, given: Given, name: str, hops: int) -> Iterator[Held]:
+    def _of_given(self, path: Path, given: AssignedValue, name: str, hops: int) -> Iterator[Held]:
         value, part = given.value, given.part
         if part >= 0 and isinstance(value, ast.Tuple | ast.List):
             if part < len(value.elts):

@@ -1,4 +1,4 @@
-"""Which functions the contexts that callers give are for: expressions are followed to what they may hold.
+"""Links what callers give (regions, dtypes) to the functions that their calls mean, by following what expressions may hold.
 
 Where only the name of an object is known (a parameter, say), it is taken for what the calls in sight give, and for what the
 project assigns to this name, as long as some file leads to both: a call graph by names of fields (Feldthaus et al., ICSE 2013).

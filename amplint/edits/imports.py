@@ -97,6 +97,11 @@ class Importer(Unimporter):
         # The full name reads best where `import torch` is there; then what is shortest.
         return (min(found, key=lambda each: (each != qualified, each.count("."), each)), ()) if found else None
 
+    def _block(self, node: cst.CSTNode) -> cst.CSTNode:
+        """The list of statements in which an import stands."""
+        line = self._removal.line(node)
+        return line if isinstance(line, cst.SimpleStatementSuite) else self._tree.parent(line) or self._tree.module
+
     def _reaches(self, alias: cst.ImportAlias, at: cst.CSTNode) -> bool:
         """Whether an import has surely been executed where `at` is."""
         root = self.import_of(at)
@@ -160,7 +165,7 @@ class Importer(Unimporter):
 
     def _first_of_package(self, alias: cst.ImportAlias, package: str) -> cst.CSTNode:
         """The first statement of the same block that imports from the package; the import itself where there is none."""
-        statement = self._statement(alias)
+        statement = self._removal.line(alias)
         for other in self._block(alias).children:
             if other is statement:
                 break

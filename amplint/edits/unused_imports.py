@@ -1,17 +1,18 @@
-"""Takes away imports that nothing needs any more, and leaves alone those that may be there for others."""
+"""Imports that nothing needs any more, but for those that may be there for others."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import PurePath
 
 import libcst as cst
 
 from amplint.diagnostics import Edit
+from amplint.edits.import_removal import Import, ImportRemoval
 from amplint.model.torch import names as torch_names
 from amplint.python_ast.walk import levels
 from amplint.source import Source
@@ -19,12 +20,8 @@ from amplint.syntax.bindings import SCOPES, dotted, module_of
 from amplint.syntax.tree import Tree
 
 _KEPT_BY_COMMENT = re.compile(r"#\s*noqa(?!\s*:)|#\s*noqa\s*:[^#]*\bF401\b", re.IGNORECASE)
-_COMMENT = re.compile(r"#[^\r\n]*")
 _WORD = re.compile(r"\w+")
 _PATH_TO_NAME = re.compile(r"(?!torch\.)(?:\w+\.)+(\w+)")
-
-Import = cst.ImportAlias | cst.ImportFrom
-"""One imported name, or the statement of a star import."""
 
 
 class Unimporter:
@@ -35,6 +32,7 @@ class Unimporter:
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
+        self._removal = ImportRemoval(tree)
 
     @property
     def source(self) -> Source:
@@ -94,119 +92,13 @@ class Unimporter:
                 break
             if isinstance(above, (cst.Try, cst.TryStar)):
                 return False
-        start, end = self._tree.span(self._statement(what))
+        start, end = self._tree.span(self._removal.line(what))
         rows = range(self.source.position(start).row, self.source.position(end).row + 1)
         return not any(_KEPT_BY_COMMENT.search(self.source.line(row)) for row in rows)
 
     def remove(self, what: Import) -> tuple[Edit, ...]:
         """The edit that removes an import and keeps every comment; none when it may be there for others, or cannot."""
-        if not self.may_remove(what) or self._holds_comments_amid_a_line(what):
-            return ()
-        if isinstance(what, cst.ImportFrom):
-            return (self._without_statement(what),)
-        statement = self._tree.parent(what)
-        assert isinstance(statement, (cst.Import, cst.ImportFrom)) and not isinstance(statement.names, cst.ImportStar)
-        if len(statement.names) > 1:
-            return (self._without_name(statement, statement.names, statement.names.index(what)),)
-        return (self._without_statement(statement),)
-
-    def _holds_comments_amid_a_line(self, what: Import) -> bool:
-        """Whether there would be no place for the comments inside an import that shares its line."""
-        line = self._statement(what)
-        assert isinstance(line, (cst.SimpleStatementLine, cst.SimpleStatementSuite))
-        start, end = self._tree.span(line)
-        shared = len(line.body) > 1 or isinstance(line, cst.SimpleStatementSuite)
-        return shared and _COMMENT.search(self.source.text, start, end) is not None
-
-    # -- one name of several -----------------------------------------------------------------------------------------
-
-    def _without_name(
-        self, statement: cst.Import | cst.ImportFrom, aliases: Sequence[cst.ImportAlias], index: int
-    ) -> Edit:
-        # All of the statement, so that no two of its names are removed in one round, which could leave none.
-        first, last = self._tree.span(statement)
-        in_rows = isinstance(statement, cst.ImportFrom) and self._tree.as_written(statement).lpar is not None
-        cut = self._cut(aliases, index, in_rows)
-        text = self.source.text
-        return Edit(first, last, text[first : cut.start] + text[cut.end : last])
-
-    def _cut(self, aliases: Sequence[cst.ImportAlias], index: int, in_rows: bool) -> Edit:
-        text = self.source.text
-        start, end = self._tree.span(aliases[index])
-        row = self.source.position(start).row
-        line_start = self.source.line_starts[row - 1]
-        line_end = line_start + len(self.source.line(row))
-        rest = re.match(r"[ \t]*,?[ \t]*", text[end:line_end])
-        after = end + (rest.end() if rest else 0)
-        first = in_rows and text[line_start:start].isspace()
-        if first and after == line_end:
-            return Edit(line_start, self.source.line_starts[row], "")
-        if first and text[after] == "#":
-            return Edit(start, after, "")
-        if index + 1 < len(aliases):
-            following = self._tree.span(aliases[index + 1])[0]
-            return Edit(start, after if "#" in text[end:following] else following, "")
-        before = self._tree.span(aliases[index - 1])[1]
-        return Edit(line_start if first else start, end, "") if "#" in text[before:start] else Edit(before, end, "")
-
-    # -- a statement of its own --------------------------------------------------------------------------------------
-
-    def _without_statement(self, small: cst.Import | cst.ImportFrom) -> Edit:
-        text = self.source.text
-        start, end = self._tree.span(small)
-        line = self._tree.parent(small)
-        assert isinstance(line, (cst.SimpleStatementLine, cst.SimpleStatementSuite))
-        if len(line.body) > 1:
-            index = list(line.body).index(small)
-            if index + 1 < len(line.body):
-                return Edit(start, self._tree.span(line.body[index + 1])[0], "")
-            return Edit(self._tree.span(line.body[index - 1])[1], end, "")
-        block = self._tree.parent(line)
-        alone = isinstance(block, cst.IndentedBlock) and len(block.body) == 1
-        comments = _COMMENT.findall(text[start:end])
-        if alone or isinstance(line, cst.SimpleStatementSuite):
-            comments.append("pass")
-        elif isinstance(line, cst.SimpleStatementLine) and self._tree.as_written(line).trailing_whitespace.comment:
-            end = text.index("#", end)
-            comments.append("")
-        elif not comments:
-            return self._without_rows(self.source.position(start).row, self.source.position(end).row)
-        joint = self.source.newline + self.source.indent(self.source.position(start).row)
-        return Edit(start, end, joint.join(comments))
-
-    def _without_rows(self, first: int, last: int) -> Edit:
-        """Delete whole rows, with the blank rows that would be left doubled, or at the head of a block."""
-        source, count = self.source, len(self.source.line_starts)
-
-        def blank(row: int) -> bool:
-            return 1 <= row <= count and not source.line(row).strip()
-
-        if blank(last + 1):
-            if first == 1 or source.line(first - 1).rstrip().endswith(":"):
-                while blank(last + 1) and last + 1 < count:
-                    last += 1
-            else:
-                while blank(first - 1):
-                    first -= 1
-        end = source.line_starts[last] if last < count else len(source.text)
-        return Edit(source.line_starts[first - 1], end, "")
-
-    # -- places ------------------------------------------------------------------------------------------------------
-
-    def _statement(self, node: cst.CSTNode) -> cst.CSTNode:
-        """The line, or the one-line suite, that holds an import."""
-        found = self._tree.enclosing(node, cst.SimpleStatementLine, cst.SimpleStatementSuite)
-        assert found is not None
-        return found
-
-    def _block(self, node: cst.CSTNode) -> cst.CSTNode:
-        """The list of statements in which an import stands."""
-        statement = self._statement(node)
-        return (
-            statement
-            if isinstance(statement, cst.SimpleStatementSuite)
-            else self._tree.parent(statement) or self._tree.module
-        )
+        return self._removal.edits(what) if self.may_remove(what) else ()
 
 
 _MENTIONING = frozenset(

@@ -1,4 +1,4 @@
-"""What files say to each other, as facts of a run, about classes whose methods others call because of what one of them makes."""
+"""Facts that one file of a run states about classes of another: what runs them in float16, or calls them as hooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hazards that happen in other files: at which call of this file they are to be told, if here at all."""
+"""Hazards in other files: each belongs to the call of this file that reaches it, or to no place here."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 import libcst as cst
@@ -13,19 +12,16 @@ from amplint.model.libraries import OTHER_FRAMEWORKS, RETURNS_WHAT_IT_GETS, has_
 from amplint.model.records import changed
 from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.constructors import Constructors
+from amplint.roles.parameter_owners import ParameterOwners
 from amplint.roles.user_options import UserOptions
 from amplint.syntax.access_paths import called, path_of
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import LOCAL, UNKNOWN, Names, dotted
-from amplint.syntax.nodes import children
 from amplint.syntax.tree import Tree
 from amplint.syntax.value_flow import ValueFlow
 from amplint.syntax.words import words
 
 OPTIMIZER_USES = frozenset({"step", "unscale_"})
-_MAX_VALUES = 3
-"""From a name to its value and to the names in that, so many times: whose parameters an optimizer is given."""
-
 _NAMED = (cst.Name, cst.Attribute, cst.Subscript)
 _MAX_ALIASES = 30
 """Names that an object goes by in a row; of one more nothing is known."""
@@ -47,7 +43,8 @@ class Roles:
         self._names = names
         self.flow = flow
         self._options = UserOptions(tree)
-        self._constructors = Constructors(tree, names, classes, contexts, self.owners)
+        self._owners = ParameterOwners(flow)
+        self._constructors = Constructors(tree, names, classes, contexts, self._owners.of)
         self._cache: dict[tuple[int, str], ObjectFacts] = {}
         self._aliases = 0
         self._uses: dict[cst.Module, dict[str, str]] = {}
@@ -161,55 +158,7 @@ class Roles:
 
     def owners(self, *expressions: cst.BaseExpression) -> tuple[str, ...]:
         """The paths from which the parameters in expressions come: `model` of `model.parameters()`."""
-        found: dict[str, None] = {}
-        for expression in expressions:
-            self._owners_in(expression, found, 0, {})
-        return tuple(path for path in found if path)
-
-    def _owners_in(self, node: cst.CSTNode, found: dict[str, None], depth: int, done: dict[int, int]) -> None:
-        """Add the paths in a node to what was found; `done` are the nodes (by identity) that were read, at which depth."""
-        if depth < done.get(id(node), depth + 1):
-            self._read_owners(node, found, depth, done)
-            done[id(node)] = depth
-
-    def _read_owners(self, node: cst.CSTNode, found: dict[str, None], depth: int, done: dict[int, int]) -> None:
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and "param" in node.func.attr.value:
-            found[path_of(node.func.value)] = None
-            for arg in node.args:
-                self._owners_in(arg.value, found, depth, done)
-            return
-        path = path_of(node) if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)) else ""
-        if path:
-            found[path] = None
-            if depth < _MAX_VALUES and isinstance(node, (cst.Name, cst.Attribute)):
-                for value in self.values(node):
-                    self._owners_in(value, found, depth + 1, done)
-            return
-        if isinstance(node, (cst.ListComp, cst.GeneratorExp)):
-            self._read_comprehension(node, found, depth, done)
-            return
-        for child in children(node):
-            called_here = (
-                isinstance(node, cst.Call) and child is node.func and isinstance(child, cst.Name) and node.args
-            )
-            if called_here or isinstance(child, cst.Lambda):
-                continue  # two calls of `filter(lambda p: p.requires_grad, ...)` share no parameters
-            if not isinstance(child, cst.Arg) or child.keyword is None or child.keyword.value == "params":
-                self._owners_in(child.value if isinstance(child, cst.Arg) else child, found, depth, done)
-
-    def _read_comprehension(
-        self, node: cst.ListComp | cst.GeneratorExp, found: dict[str, None], depth: int, done: dict[int, int]
-    ) -> None:
-        """Add the paths in a comprehension, without its own variables."""
-        inside: dict[str, None] = {}
-        own: set[str] = set()
-        clause: cst.CompFor | None = node.for_in
-        while clause is not None:
-            self._owners_in(clause.iter, inside, depth, done)
-            own |= set(words(clause.target))
-            clause = clause.inner_for_in
-        self._owners_in(node.elt, inside, depth, done)
-        found.update((path, None) for path in inside if re.split(r"[.\[]", path)[0] not in own)
+        return self._owners.of(*expressions)
 
     # -- by use and by name ----------------------------------------------------------------------------------------
 

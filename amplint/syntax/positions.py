@@ -14,7 +14,7 @@ import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from amplint.source import Source
-from amplint.syntax.nodes import children
+from amplint.syntax.nodes import children, within
 
 _COMPOUND = frozenset({cst.FunctionDef, cst.ClassDef, cst.With, cst.For, cst.While, cst.If})
 _UNITS = _COMPOUND | {cst.SimpleStatementLine}
@@ -122,7 +122,7 @@ class Positions:
 
     def _read_all(self) -> None:
         module = cst.parse_module(self._parsed)
-        if not self._pair(module, _within(self._module), _within(module), 0, self._row):
+        if not self._pair(module, within(self._module), within(module), 0, self._row):
             raise AssertionError("LibCST reads another tree")
 
     def _pair(
@@ -159,17 +159,9 @@ def _first_row(known: Any) -> int:
     return min(rows)
 
 
-def _within(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    waiting = [node]
-    while waiting:
-        current = waiting.pop()
-        yield current
-        waiting.extend(reversed(children(current)))
-
-
 def _head(unit: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """A statement and all in it but its blocks."""
     yield unit
     for child in children(unit):
         if type(child) not in _APART and not (type(unit) is type(child) is cst.If):
-            yield from _within(child)
+            yield from within(child)

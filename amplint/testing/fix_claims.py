@@ -38,6 +38,7 @@ def lost_comments(before: str, after: str) -> list[str]:
     return list((Counter(comment for _, comment in comment_tokens(before)) - kept).elements())
 
 
+@cache
 def complaints(source: Source, text: str) -> Counter[tuple[str, ...]]:
     """What pyflakes says about the names of a file: unbound, imported in vain, redefined.
 

@@ -55,10 +55,11 @@ class Marks:
     left: frozenset[tuple[int, str]] = frozenset()
 
 
-def comment_tokens(text: str) -> list[tuple[int, str]]:
+@cache
+def comment_tokens(text: str) -> tuple[tuple[int, str], ...]:
     """Row and text of every comment."""
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
+    return tuple((token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT)
 
 
 def read_marks(text: str) -> Marks:

@@ -66,7 +66,13 @@ def update_elsewhere(program: Planted) -> bool:
 
 @silent
 def region_with_a_flag(program: Planted) -> bool:
-    """A region that a flag switches is not sure to be entered, nor to be left out: an evaluation without is like the training."""
+    """A region that a flag switches is not sure to be entered, nor to be left out: an evaluation without is like the training,
+    and no precision is said of one that is chosen beside a context that does nothing."""
+    if program.code == "AMP203":
+        return (
+            "amp" in program.flags
+            and re.search(r"autocast\(.*\) if .*\bamp else .*nullcontext", program.text) is not None
+        )
     return program.code == "AMP202" and "amp" in program.flags
 
 

@@ -265,6 +265,28 @@ def test_every_limit_has_a_program_that_shows_it(limit: str) -> None:
     assert must_hold(Planted.read(text, code)).limit == limit
 
 
+def test_a_region_chosen_by_a_flag_is_of_no_known_precision() -> None:
+    text = (
+        _MADE
+        + """
+    maybe_context = torch.autocast("cuda", dtype=torch.float16) if amp else contextlib.nullcontext()
+    for batch in batches:
+        optimizer.zero_grad()
+        with maybe_context:
+            loss = model(batch).float().mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    with torch.no_grad(), torch.autocast("cuda", dtype=torch.bfloat16):  # AMP203
+        predicted = [model(batch) for batch in batches]
+"""
+    )
+    judged = must_hold(Planted.read(f"import contextlib\n{text}", "AMP203"))
+    assert (judged.found, judged.shown, judged.limit) == (False, True, "region_with_a_flag")
+    sure = text.replace(" if amp else contextlib.nullcontext()", "")
+    assert must_hold(Planted.read(sure, "AMP203")).found
+
+
 def test_a_limit_covers_nothing_else() -> None:
     code, text = EXAMPLES["any_question"]
     judged = must_hold(Planted.read(text.replace("if torch.isnan(loss):", "if loss > 100:"), code))

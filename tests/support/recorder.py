@@ -19,7 +19,8 @@ from amplint.model.events import (
 )
 from amplint.model.protocol.contents import Entered
 from amplint.model.protocol.hazards import Hazard
-from amplint.model.protocol.state import PathState, ProtocolState
+from amplint.model.protocol.path_state import PathState
+from amplint.model.protocol.state import ProtocolState
 from amplint.model.protocol.transitions import Protocol
 
 HALF = Region("cuda", "float16", "yes")

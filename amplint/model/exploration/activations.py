@@ -12,7 +12,7 @@ from amplint.model.exploration.flow_graph import Block, FlowGraph
 from amplint.model.exploration.joins import join
 from amplint.model.exploration.liveness import NOTHING, Death, Liveness
 from amplint.model.exploration.summaries import Concern, Summary
-from amplint.model.protocol.state import PathState
+from amplint.model.protocol.path_state import PathState
 from amplint.model.records import changed
 
 

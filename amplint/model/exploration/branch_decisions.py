@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from amplint.model.event_graph import Both, Condition, Not, Test
 from amplint.model.exploration.call_references import Frame, keys_of
 from amplint.model.protocol.contents import Asked, Truth
-from amplint.model.protocol.state import PathState
+from amplint.model.protocol.path_state import PathState
 from amplint.model.records import changed, frozen
 from amplint.model.references import condition_key, key_of, reference
 

@@ -23,7 +23,7 @@ from amplint.model.exploration.joins import Point
 from amplint.model.exploration.step_rhythm import rhythm_of
 from amplint.model.exploration.summaries import Summary
 from amplint.model.protocol.hazard import Hazard
-from amplint.model.protocol.state import PathState
+from amplint.model.protocol.path_state import PathState
 from amplint.model.protocol.transitions import Protocol
 from amplint.model.records import changed
 from amplint.model.references import key_of

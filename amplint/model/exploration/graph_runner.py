@@ -22,7 +22,7 @@ from amplint.model.exploration.liveness import Liveness
 from amplint.model.exploration.optimizer_loops import updates_between
 from amplint.model.exploration.summaries import Concern, Summary, returned
 from amplint.model.protocol.contents import Truth
-from amplint.model.protocol.state import PathState
+from amplint.model.protocol.path_state import PathState
 from amplint.model.protocol.transitions import Protocol
 from amplint.model.records import changed
 from amplint.model.references import key_of

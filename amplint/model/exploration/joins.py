@@ -11,7 +11,8 @@ from operator import attrgetter
 from typing import TypeVar
 
 from amplint.model.protocol.contents import UNKNOWN_GRAD, UNKNOWN_SCALER, Grad, Stage, Stepped, Value
-from amplint.model.protocol.state import PathFacts, PathState, ProtocolState
+from amplint.model.protocol.path_state import PathFacts, PathState
+from amplint.model.protocol.state import ProtocolState
 from amplint.model.protocol.table import Table
 from amplint.model.references import reference
 

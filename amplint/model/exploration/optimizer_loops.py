@@ -8,7 +8,7 @@ from amplint.model.event_graph import Branch, Jump, Loop, Node, Seq
 from amplint.model.events import Backward, Event, ScalerStep, ScalerUpdate
 from amplint.model.exploration.call_references import Frame
 from amplint.model.protocol.hazard import Hazard, HazardKind
-from amplint.model.protocol.state import PathState
+from amplint.model.protocol.path_state import PathState
 from amplint.model.protocol.transitions import Protocol
 from amplint.model.references import reference
 

@@ -13,7 +13,7 @@ from amplint.model.exploration.call_references import RETURN
 from amplint.model.exploration.joins import States
 from amplint.model.protocol.contents import Truth, Value
 from amplint.model.protocol.hazards import Hazard
-from amplint.model.protocol.state import PathState
+from amplint.model.protocol.path_state import PathState
 from amplint.model.protocol.table import Content, Table
 from amplint.model.records import frozen
 from amplint.model.references import condition_key

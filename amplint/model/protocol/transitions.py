@@ -44,7 +44,8 @@ from amplint.model.protocol.contents import (
     Value,
 )
 from amplint.model.protocol.hazards import Hazard, Known, hazards_at
-from amplint.model.protocol.state import ANY, PathFacts, PathState, ProtocolState
+from amplint.model.protocol.path_state import PathFacts, PathState
+from amplint.model.protocol.state import ANY, ProtocolState
 from amplint.model.protocol.table import Table
 from amplint.model.references import key_of, reference
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from amplint.model.events import Backward, CacheCleared, Event, Forward, OptimizerStep, ScalerStep
 from amplint.model.protocol.contents import Cast
-from amplint.model.protocol.state import PathState
+from amplint.model.protocol.path_state import PathState
 from amplint.model.references import reference
 
 _BACKWARD = "%backward"

@@ -43,20 +43,16 @@ class Limits:
 
     Attributes:
         largest: the largest finite value.
-        smallest_normal: the smallest value of full precision.
         smallest: the smallest value above zero.
         vanishing: a positive constant up to this one rounds to zero.
-        spacing: the distance from 1 to the next larger value.
         exp_overflow: `exp` of more than this is infinite.
         sigmoid_one: a sigmoid rounds to exactly 1 from here on.
         sigmoid_zero: a sigmoid rounds to exactly 0 up to here.
     """
 
     largest: float
-    smallest_normal: float
     smallest: float
     vanishing: float
-    spacing: float
     exp_overflow: float
     sigmoid_one: float
     sigmoid_zero: float
@@ -69,9 +65,9 @@ class Limits:
 
 LIMITS: Mapping[str, Limits] = MappingProxyType(
     {
-        FLOAT16: Limits(65504.0, 2.0**-14, 2.0**-24, 2.0**-25, 2.0**-10, 11.0898, 8.32, -17.34),
-        BFLOAT16: Limits(3.3895e38, 2.0**-126, 2.0**-133, 2.0**-134, 2.0**-7, 88.75, 6.24, -89.0),
-        FLOAT32: Limits(3.4028e38, 2.0**-126, 2.0**-149, 2.0**-150, 2.0**-23, 88.7228, 16.64, -88.73),
+        FLOAT16: Limits(65504.0, 2.0**-24, 2.0**-25, 11.0898, 8.32, -17.34),
+        BFLOAT16: Limits(3.3895e38, 2.0**-133, 2.0**-134, 88.75, 6.24, -89.0),
+        FLOAT32: Limits(3.4028e38, 2.0**-149, 2.0**-150, 88.7228, 16.64, -88.73),
     }
 )
 

@@ -24,7 +24,8 @@ from dataclasses import dataclass, field
 from amplint.model import events
 from amplint.model.protocol.contents import Cast, Entered
 from amplint.model.protocol.hazards import Hazard
-from amplint.model.protocol.state import PathState, ProtocolState
+from amplint.model.protocol.path_state import PathState
+from amplint.model.protocol.state import ProtocolState
 from amplint.model.protocol.transitions import Protocol
 from amplint.runtime.recording.call_sites import SourceLine
 from amplint.runtime.recording.event_log import MeasuredFacts, Move, Recorded

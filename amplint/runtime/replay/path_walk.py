@@ -24,7 +24,7 @@ from amplint.model.exploration.flow_graph import Block, Iterate, Join
 from amplint.model.exploration.graph_runner import GraphRunner, Returned, Run
 from amplint.model.exploration.summaries import Summary
 from amplint.model.protocol.hazard import Hazard
-from amplint.model.protocol.state import PathState
+from amplint.model.protocol.path_state import PathState
 from amplint.model.protocol.transitions import Protocol
 from amplint.model.references import key_of
 from amplint.runtime.replay.branch_choices import Decisions

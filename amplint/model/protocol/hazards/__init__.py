@@ -14,7 +14,7 @@ from amplint.model import events
 from amplint.model.protocol.hazard import Hazard, Hazards
 from amplint.model.protocol.hazards import gradients, losses, regions, scaling, steps
 from amplint.model.protocol.objects import Known
-from amplint.model.protocol.state import PathState
+from amplint.model.protocol.path_state import PathState
 
 __all__ = ["Hazard", "Hazards", "Known", "hazards_at"]
 

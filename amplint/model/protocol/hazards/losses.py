@@ -6,7 +6,7 @@ from amplint.model.events import InnerGrad, Report
 from amplint.model.protocol.contents import UNKNOWN_SCALER
 from amplint.model.protocol.hazard import Hazard, HazardKind, Hazards
 from amplint.model.protocol.objects import Known
-from amplint.model.protocol.state import PathState
+from amplint.model.protocol.path_state import PathState
 
 
 def report(known: Known, state: PathState, event: Report) -> Hazards:

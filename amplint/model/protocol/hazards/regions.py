@@ -5,7 +5,8 @@ from __future__ import annotations
 from amplint.model.events import Backward, Forward
 from amplint.model.protocol import weight_cache
 from amplint.model.protocol.hazard import Hazard, HazardKind, Hazards
-from amplint.model.protocol.state import PathState, ProtocolState
+from amplint.model.protocol.path_state import PathState
+from amplint.model.protocol.state import ProtocolState
 
 
 def stale_weights(state: PathState, event: Forward | Backward) -> Hazards:

@@ -6,7 +6,8 @@ from amplint.model.events import Backward, Leave, ScalerStep, ScalerUpdate, Unsc
 from amplint.model.protocol.contents import Grad, Stage
 from amplint.model.protocol.hazard import RAISES, STEP_LEFT_OUT, Hazard, HazardKind, Hazards
 from amplint.model.protocol.objects import Known
-from amplint.model.protocol.state import ANY, PathState, ProtocolState
+from amplint.model.protocol.path_state import PathState
+from amplint.model.protocol.state import ANY, ProtocolState
 
 
 def onto_unscaled(known: Known, path: PathState, event: Backward) -> Hazards:

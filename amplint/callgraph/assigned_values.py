@@ -1,4 +1,4 @@
-"""What the code of a file gives to names, attributes and parameters."""
+"""The values that the code of a file assigns to names and attributes, and hands over as parameters."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from amplint.python_ast.walk import FIELDS
 
 NAME, ATTRIBUTE, PARAMETER = "name", "attribute", "parameter"
 
-_GIVING = frozenset({ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.keyword, ast.Dict, ast.arguments})
+_ASSIGNING = frozenset({ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.keyword, ast.Dict, ast.arguments})
 
 
-class Given(NamedTuple):
+class AssignedValue(NamedTuple):
     """A value that a name, an attribute or a parameter is given.
 
     Attributes:
@@ -31,8 +31,8 @@ class Given(NamedTuple):
     part: int = -1
 
 
-class Givings:
-    """What the files of a project give.
+class AssignedValues:
+    """The values that the files of a project assign or hand over.
 
     Args:
         definitions: knows their trees.
@@ -40,10 +40,10 @@ class Givings:
 
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
-        self._names: dict[Path, dict[str, list[Given]]] = {}
+        self._names: dict[Path, dict[str, list[AssignedValue]]] = {}
         self._calls: dict[Path, list[tuple[ast.Call, Scope]]] = {}
 
-    def of(self, path: Path, name: str) -> Sequence[Given]:
+    def of(self, path: Path, name: str) -> Sequence[AssignedValue]:
         """What a file gives to a name, or to an attribute or a parameter of this name.
 
         Args:
@@ -61,7 +61,7 @@ class Givings:
     def _read(self, path: Path) -> None:
         if path in self._names:
             return
-        names: dict[str, list[Given]] = {}
+        names: dict[str, list[AssignedValue]] = {}
         calls: list[tuple[ast.Call, Scope]] = []
         self._names[path], self._calls[path] = names, calls
         waiting: list[tuple[ast.AST, Scope]] = [(self._definitions.module(path), None)]
@@ -70,9 +70,9 @@ class Givings:
             kind = type(node)
             if kind is ast.Call:
                 calls.append((node, scope))  # type: ignore[arg-type]
-            elif kind in _GIVING:
-                for name, given in _givings(node, scope):
-                    names.setdefault(name, []).append(given)
+            elif kind in _ASSIGNING:
+                for name, value in _assigned(node, scope):
+                    names.setdefault(name, []).append(value)
             elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 scope = node
             for field in FIELDS[kind]:
@@ -83,33 +83,35 @@ class Givings:
                     waiting.append((value, scope))
 
 
-def _givings(node: ast.AST, scope: Scope) -> Iterator[tuple[str, Given]]:
-    """What a node gives to names, attributes and parameters."""
+def _assigned(node: ast.AST, scope: Scope) -> Iterator[tuple[str, AssignedValue]]:
+    """The values that a node assigns or hands over, each with the name that gets it."""
     match node:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
                 parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
                 for index, part in enumerate(parts):
-                    yield from _giving(part, value, scope, index if parts != [target] else -1)
+                    yield from _to_target(part, value, scope, index if parts != [target] else -1)
         case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
-            yield from _giving(target, value, scope)
+            yield from _to_target(target, value, scope)
         case ast.keyword(arg=str(name), value=value):
-            yield name, Given(PARAMETER, value, scope)
+            yield name, AssignedValue(PARAMETER, value, scope)
         case ast.Dict(keys=keys, values=values):
             for key, value in zip(keys, values):
                 if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                    yield key.value, Given(PARAMETER, value, scope)
+                    yield key.value, AssignedValue(PARAMETER, value, scope)
         case ast.arguments():
             ordered = [*node.posonlyargs, *node.args]
             defaults = [*zip(reversed(ordered), reversed(node.defaults)), *zip(node.kwonlyargs, node.kw_defaults)]
-            yield from ((each.arg, Given(PARAMETER, value, scope)) for each, value in defaults if value is not None)
+            yield from (
+                (each.arg, AssignedValue(PARAMETER, value, scope)) for each, value in defaults if value is not None
+            )
 
 
-def _giving(target: ast.expr, value: ast.expr, scope: Scope, part: int = -1) -> Iterator[tuple[str, Given]]:
+def _to_target(target: ast.expr, value: ast.expr, scope: Scope, part: int = -1) -> Iterator[tuple[str, AssignedValue]]:
     if isinstance(target, ast.Name):
-        yield target.id, Given(NAME, value, scope, part)
+        yield target.id, AssignedValue(NAME, value, scope, part)
     elif isinstance(target, ast.Attribute):
-        yield target.attr, Given(ATTRIBUTE, value, scope, part)
+        yield target.attr, AssignedValue(ATTRIBUTE, value, scope, part)
 
 
 def spelling_of(node: ast.expr) -> str:

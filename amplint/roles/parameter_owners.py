@@ -1,0 +1,78 @@
+"""Whose parameters an optimizer, a clip or a loop is given: the models that expressions of parameters name."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from amplint.syntax.access_paths import path_of
+from amplint.syntax.nodes import children
+from amplint.syntax.value_flow import ValueFlow
+from amplint.syntax.words import words
+
+_MAX_VALUES = 3
+"""From a name to its value and to the names in that, so many times."""
+
+
+class ParameterOwners:
+    """The owners of parameters in one file.
+
+    Args:
+        flow: where values come from.
+    """
+
+    def __init__(self, flow: ValueFlow) -> None:
+        self._flow = flow
+
+    def of(self, *expressions: cst.BaseExpression) -> tuple[str, ...]:
+        """The paths from which the parameters in expressions come: `model` of `model.parameters()`."""
+        found: dict[str, None] = {}
+        for expression in expressions:
+            self._add(expression, found, 0, {})
+        return tuple(path for path in found if path)
+
+    def _add(self, node: cst.CSTNode, found: dict[str, None], depth: int, done: dict[int, int]) -> None:
+        """Add the paths in a node to what was found; `done` are the nodes (by identity) that were read, at which depth."""
+        if depth < done.get(id(node), depth + 1):
+            self._read(node, found, depth, done)
+            done[id(node)] = depth
+
+    def _read(self, node: cst.CSTNode, found: dict[str, None], depth: int, done: dict[int, int]) -> None:
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and "param" in node.func.attr.value:
+            found[path_of(node.func.value)] = None
+            for arg in node.args:
+                self._add(arg.value, found, depth, done)
+            return
+        path = path_of(node) if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)) else ""
+        if path:
+            found[path] = None
+            if depth < _MAX_VALUES and isinstance(node, (cst.Name, cst.Attribute)):
+                for value in self._flow.values(node):
+                    self._add(value, found, depth + 1, done)
+            return
+        if isinstance(node, (cst.ListComp, cst.GeneratorExp)):
+            self._read_comprehension(node, found, depth, done)
+            return
+        for child in children(node):
+            called_here = (
+                isinstance(node, cst.Call) and child is node.func and isinstance(child, cst.Name) and node.args
+            )
+            if called_here or isinstance(child, cst.Lambda):
+                continue  # two calls of `filter(lambda p: p.requires_grad, ...)` share no parameters
+            if not isinstance(child, cst.Arg) or child.keyword is None or child.keyword.value == "params":
+                self._add(child.value if isinstance(child, cst.Arg) else child, found, depth, done)
+
+    def _read_comprehension(
+        self, node: cst.ListComp | cst.GeneratorExp, found: dict[str, None], depth: int, done: dict[int, int]
+    ) -> None:
+        """Add the paths in a comprehension, without its own variables."""
+        inside: dict[str, None] = {}
+        own: set[str] = set()
+        clause: cst.CompFor | None = node.for_in
+        while clause is not None:
+            self._add(clause.iter, inside, depth, done)
+            own |= set(words(clause.target))
+            clause = clause.inner_for_in
+        self._add(node.elt, inside, depth, done)
+        found.update((path, None) for path in inside if re.split(r"[.\[]", path)[0] not in own)
