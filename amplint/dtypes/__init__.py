@@ -16,8 +16,9 @@ from amplint.diagnostics import Position, Range, Related
 from amplint.dtypes.callees_elsewhere import CalleesElsewhere
 from amplint.dtypes.constants import ConstantEffect, ConstantUse, constants, distinct_uses
 from amplint.dtypes.hazards import Danger, DtypeHazard, calls_followed, loss_hazards
-from amplint.dtypes.idle_functions import idle_functions, large_numbers, lowering
+from amplint.dtypes.idle_functions import idle_functions, lowering
 from amplint.dtypes.islands import islands
+from amplint.dtypes.large_numbers import functions_met
 from amplint.dtypes.statements import Statements
 from amplint.dtypes.values import Number, Operation, Tensor
 from amplint.file import FLOAT16_TRAINING, File
@@ -140,10 +141,10 @@ class Dtypes:
         """
         if any(True for _ in self._regions()):
             return ()
-        idle = idle_functions(self._tree, large_numbers(self._tree))
-        if len(idle) == len(self._tree.find(cst.FunctionDef)):
+        met = functions_met(self._file)
+        if not met:
             return ()
-        self._elsewhere.whole_file(Region("cuda", FLOAT16, "maybe"), frozenset(idle))
+        self._elsewhere.whole_file(Region("cuda", FLOAT16, "maybe"), frozenset(self._tree.find(cst.FunctionDef)) - met)
         return tuple(filter(self._is_made_beside, distinct_uses(constants(self._elsewhere.operations))))
 
     def _is_made_beside(self, constant: ConstantUse) -> bool:

@@ -10,9 +10,6 @@ import libcst as cst
 from amplint.file import File
 from amplint.syntax.tree import Tree
 
-_LARGE = 500
-"""Products of two smaller numbers are no large ones."""
-_MAKERS = (cst.Power, cst.LeftShift)
 _HALF = re.compile("[Hh]alf|float16|fp16|bf16|FP16|BF16|utocast")
 """How values are brought to half where no region does."""
 
@@ -32,14 +29,6 @@ def idle_functions(tree: Tree, sought: Iterable[cst.CSTNode]) -> list[cst.Functi
         names = frozenset().union(*(_names(statement, unsettled.pop(statement)) for statement in waiting))
         waiting = {statement for statement, said in unsettled.items() if not names.isdisjoint(said)}
     return [each for each in tree.find(cst.FunctionDef) if _top(tree, each) in unsettled]
-
-
-def large_numbers(tree: Tree) -> Iterator[cst.CSTNode]:
-    """The nodes that may be numbers beyond what float16 holds."""
-    yield from (each for each in tree.find(cst.Integer) if int(each.value, 0) >= _LARGE)
-    yield from (each for each in tree.find(cst.Float) if float(each.value) >= _LARGE)
-    yield from (each for each in tree.find(cst.BinaryOperation) if isinstance(each.operator, _MAKERS))
-    yield from (each for each in tree.find(cst.Attribute) if each.attr.value == "finfo")
 
 
 def lowering(file: File) -> Iterator[cst.CSTNode]:

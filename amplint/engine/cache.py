@@ -19,7 +19,7 @@ from hashlib import blake2b
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amplint import __version__
 from amplint.diagnostics import FileReport, Footing
@@ -29,12 +29,17 @@ from amplint.engine.config import Settings
 from amplint.engine.config_values import KEYS
 from amplint.system import reading
 
+if TYPE_CHECKING:
+    from amplint.model.caller_contexts import CallerContext
+
 _KEEP = 8
 """How many files stay for one root: one for each settings, the latest ones."""
 _EDITED = "~"
 """Ends the key of a text that an editor gave: what lies on the disk is known beside it."""
 _ENTERED = "^"
-"""Stands in the key of a file before the digest of the contexts that it was checked under."""
+"""Stands in the key of a file before the digests of the contexts that it was checked under: of their effects, and of all."""
+_KEEP_ENTERED = 8
+"""How many entries stay for one file that others enter: in each round of a run it may be entered in other ways."""
 _CLOCK_NS = 2_000_000_000
 """The coarsest resolution of file times there is (FAT), in nanoseconds."""
 
@@ -160,18 +165,32 @@ class Cache:
         found = None if plain else report_codec.encode_report(report)
         self._set(key, [_stamp(stat), content, found, report_codec.encode_footing(report.footing)])
 
-    def entered_key(self, path: str, contexts: object) -> str:
-        """What an entry for a file is found by that was checked as other files enter it; the latest one of a file is kept.
+    def entered_key(self, path: str, contexts: Sequence[CallerContext]) -> str:
+        """What an entry for a file is found by that was checked as other files enter it; of one file the latest are kept.
 
         Args:
             path: the absolute path of the file.
             contexts: how other files enter it.
         """
         base = f"{self.key(path, explicit=False)}{_ENTERED}"
-        key = f"{base}{digest(repr(contexts).encode())}"
-        for old in [each for each in self._entries if each.startswith(base) and each != key]:
+        key = self._alike(path, contexts) + digest(repr(contexts).encode())
+        for old in [each for each in self._entries if each.startswith(base) and each != key][: 1 - _KEEP_ENTERED]:
             del self._entries[old]
         return key
+
+    def alike_keys(self, path: str, contexts: Sequence[CallerContext]) -> list[str]:
+        """The keys of a file that was entered in the same ways, wherever the calls stood: a row further down, perhaps.
+
+        Args:
+            path: the absolute path of the file.
+            contexts: how other files enter it.
+        """
+        alike = self._alike(path, contexts)
+        return [each for each in self._entries if each.startswith(alike)]
+
+    def _alike(self, path: str, contexts: Sequence[CallerContext]) -> str:
+        effects = repr([context.effect for context in contexts])
+        return f"{self.key(path, explicit=False)}{_ENTERED}{digest(effects.encode())}"
 
     def _set(self, key: str, entry: list[Any]) -> None:
         self._used.add(key)

@@ -150,6 +150,8 @@ def check_source(
     index = rule_index()
     active = active_codes(settings, path, index)
     running = [rule for rule in (index if rules is None else rules) if rule.code in active]
+    if not entered:
+        running = called_for(running, source.text.encode())
     report = lint_source(with_location(source, settings, path, entered), running, settings.torch)
     if report.error and not report.diagnostics:
         return report
@@ -158,6 +160,24 @@ def check_source(
     if report.error:  # a comment may be there for a rule that crashed
         kept = tuple(diagnostic for diagnostic in kept if diagnostic.code != UNUSED_SUPPRESSION)
     return replace(report, diagnostics=_as_wanted(kept, settings, index), entered=entered)
+
+
+def called_for(rules: Sequence[RuleInfo], data: bytes) -> list[RuleInfo]:
+    """Those of several rules that look at a text: all of them where a word of AMP stands, else those that it triggers.
+
+    Of the others each would leave the text alone if it ran by itself, and what it finds must not hang on who runs beside it.
+
+    Args:
+        rules: the rules.
+        data: the text.
+    """
+    if gate.may_matter(data):
+        return [*rules]
+    return [
+        rule
+        for rule in rules
+        if gate.is_triggered(data, rule.triggers) and (not rule.amid or _pattern(rule.amid).search(data))
+    ]
 
 
 def _as_wanted(

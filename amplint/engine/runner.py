@@ -62,9 +62,9 @@ def run(
         ConfigError: settings turn out to be of no use.
         RegistryError: a rule pack cannot be loaded.
     """
-    everything = [*found, *others]
-    reports = list(_in_order(_reports(everything, options, on_note), len(everything), on_progress))
-    _enter(everything, reports, options)
+    everything, caches = [*found, *others], RunCaches(options.cache_dir, options.no_cache)
+    reports = list(_in_order(_reports(everything, options, caches, on_note), len(everything), on_progress))
+    _enter(everything, reports, options, caches)
     facts = _facts(reports, options, project)
     for report in reports[: len(found)]:
         yield withdraw(report, facts)
@@ -80,9 +80,16 @@ def _facts(
 
 
 def _enter(
-    found: Sequence[FoundFile], reports: list[FileReport], options: RunOptions, text: bytes | None = None
+    found: Sequence[FoundFile],
+    reports: list[FileReport],
+    options: RunOptions,
+    caches: RunCaches,
+    text: bytes | None = None,
 ) -> None:
-    """Check again, in place, the files whose functions other files enter; `text` is the content of the first, if it is given."""
+    """Check again, in place, the files whose functions other files enter.
+
+    `text` is the content of the first, if it is given: then nobody asks where the findings of the others have their halves.
+    """
     if not any(report.gives for report in reports):
         return
     from amplint.engine.caller_rounds import CallerRounds
@@ -95,7 +102,7 @@ def _enter(
                 gc.freeze()  # what was read is kept to the end: no collection need look at it
             if not due:
                 return
-            for position, report in _reports_entered(found, reports, due, options):
+            for position, report in _reports_entered(found, reports, due, options, caches, text is not None):
                 reports[position] = report
     finally:
         gc.unfreeze()
@@ -133,8 +140,8 @@ def check_text(
     for problem in caches.save():
         if on_note is not None:
             on_note(problem)
-    reports = [report, *_in_order(_reports(others, options), len(others), None)]
-    _enter([item, *others], reports, options, data)
+    reports = [report, *_in_order(_reports(others, options, caches), len(others), None)]
+    _enter([item, *others], reports, options, caches, data)
     return withdraw(reports[0], _facts(reports, options, project))
 
 
@@ -161,7 +168,7 @@ def establish(found: Sequence[FoundFile], options: RunOptions, wanted: frozenset
         wanted: the facts that are asked for; looking stops when all of them are established.
     """
     facts: frozenset[str] = frozenset()
-    with closing(_reports(found, options)) as reports:
+    with closing(_reports(found, options, RunCaches(options.cache_dir, options.no_cache))) as reports:
         for _, report in reports:
             facts |= report.facts
             if wanted <= facts:
@@ -184,9 +191,11 @@ def _in_order(
 
 
 def _reports(
-    found: Sequence[FoundFile], options: RunOptions, on_note: Callable[[str], None] | None = None
+    found: Sequence[FoundFile],
+    options: RunOptions,
+    caches: RunCaches,
+    on_note: Callable[[str], None] | None = None,
 ) -> Generator[tuple[int, FileReport], None, None]:
-    caches = RunCaches(options.cache_dir, options.no_cache)
     tasks: list[_Pending] = []
     try:
         for index, item in enumerate(found):
@@ -207,10 +216,15 @@ def _reports(
 
 
 def _reports_entered(
-    found: Sequence[FoundFile], reports: Sequence[FileReport], due: Iterable[EnteredFile], options: RunOptions
+    found: Sequence[FoundFile],
+    reports: Sequence[FileReport],
+    due: Iterable[EnteredFile],
+    options: RunOptions,
+    caches: RunCaches,
+    only_first: bool,
 ) -> Iterator[tuple[int, FileReport]]:
-    """The reports on files that are checked as other files enter them."""
-    caches = RunCaches(options.cache_dir, options.no_cache)
+    """The reports on files that are checked as other files enter them; of those behind the first, it may be only what they
+    give on that is asked for."""
     pending: list[_Pending] = []
     for one in due:
         item, before = found[one.position], reports[one.position]
@@ -221,8 +235,11 @@ def _reports_entered(
             continue
         from amplint.engine.cache import digest
 
-        key, content = cache.entered_key(os.fspath(item.path), one.contexts), digest(one.data)
-        known = cache.by_content(key, item.display, None, content)
+        path, content = os.fspath(item.path), digest(one.data)
+        key = cache.entered_key(path, one.contexts)
+        keys = [key, *(cache.alike_keys(path, one.contexts) if only_first and one.position else ())]
+        found_there = (cache.by_content(each, item.display, None, content) for each in keys)
+        known = next((report for report in found_there if report is not None), None)
         if known is not None:
             yield one.position, replace(known, entered=one.contexts)
         else:

@@ -13,6 +13,8 @@ from amplint.engine import cache as cache_module
 from amplint.engine import cache_storage
 from amplint.engine.cache import Cache, digest
 from amplint.engine.config import Settings
+from amplint.model.caller_contexts import CallerContext, Target
+from amplint.model.events import Region
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX users, modes and links")
 
@@ -52,6 +54,44 @@ def test_a_file_that_was_just_written_is_not_known_by_its_stamp(tmp_path: Path) 
     cache.keep(key, status, digest(b"content"), REPORT)
     assert cache.by_stamp(key, "shown/file.py", status) is None
     assert cache.by_content(key, "shown/file.py", status, digest(b"content")) == REPORT
+
+
+def entered(row: int, dtype: str = "float16") -> tuple[CallerContext, ...]:
+    """How a function is entered: from a row, under a region."""
+    region = Region("cuda", dtype, "yes")
+    return (CallerContext(Target("file.py", "loss"), region, True, True, (), "train.py", row, 1),)
+
+
+def test_a_file_that_is_entered_in_several_ways_is_known_under_each(tmp_path: Path) -> None:
+    path, _ = old_file(tmp_path)
+    ways = [entered(3), entered(3, "bfloat16"), entered(4)]
+    cache = Cache(Settings(tmp_path), tmp_path / "cache")
+    for way in ways:
+        cache.keep(cache.entered_key(str(path), way), None, "content", REPORT)
+    cache.save()
+    again = Cache(Settings(tmp_path), tmp_path / "cache")
+    for way in ways:
+        assert again.by_content(again.entered_key(str(path), way), REPORT.path, None, "content") == REPORT
+
+
+def test_of_the_ways_in_which_a_file_is_entered_the_latest_are_kept(tmp_path: Path) -> None:
+    path, _ = old_file(tmp_path)
+    cache = Cache(Settings(tmp_path), tmp_path / "cache")
+    for row in range(1, 31):
+        cache.keep(cache.entered_key(str(path), entered(row)), None, "content", REPORT)
+    keys = {row: cache.entered_key(str(path), entered(row)) for row in range(30, 22, -1)}
+    assert all(cache.by_content(key, REPORT.path, None, "content") == REPORT for key in keys.values())
+    assert cache.by_content(cache.entered_key(str(path), entered(22)), REPORT.path, None, "content") is None
+
+
+def test_the_same_ways_are_told_from_others_wherever_the_calls_stand(tmp_path: Path) -> None:
+    path, _ = old_file(tmp_path)
+    cache = Cache(Settings(tmp_path), tmp_path / "cache")
+    key = cache.entered_key(str(path), entered(3))
+    cache.keep(key, None, "content", REPORT)
+    assert cache.entered_key(str(path), entered(4)) != key
+    assert cache.alike_keys(str(path), entered(4)) == [key]
+    assert cache.alike_keys(str(path), entered(4, "bfloat16")) == []
 
 
 def test_errors_are_not_kept(tmp_path: Path, patient: None) -> None:

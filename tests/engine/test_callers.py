@@ -202,6 +202,31 @@ def test_the_cache_knows_what_callers_give(tmp_path: Path) -> None:
     assert codes() == codes() == []
 
 
+def test_a_run_after_an_edit_says_where_the_caller_is_now(tmp_path: Path) -> None:
+    from amplint.engine.config import Overrides, SettingsResolver
+    from amplint.engine.discovery import FoundFile, discover
+    from amplint.engine.runner import RunOptions, check_text, run
+
+    caller, options = engine("bce(model(x), y)", "from losses import bce"), RunOptions(1, tmp_path / "cache")
+    root = project(tmp_path / "project", losses=LOSSES, engine=caller)
+
+    def files() -> list[FoundFile]:
+        resolver = SettingsResolver(Overrides(select=NUMERICS))
+        return [item for item in discover([str(root)], resolver) if isinstance(item, FoundFile)]
+
+    def rows() -> list[int]:
+        reports = run(files(), options)
+        return [half.range.start.row for report in reports for each in report.diagnostics for half in each.related]
+
+    assert rows() == [8]
+    edited = "# an edit\n" + caller
+    (item,) = (each for each in files() if each.path.name == "engine.py")
+    others = [each for each in files() if each.path != item.path]
+    assert not check_text(item, edited.encode(), options, others=others).diagnostics
+    project(root, engine=edited)
+    assert rows() == [9]
+
+
 LAYERS = """
 import torch
 from torch import nn

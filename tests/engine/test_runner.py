@@ -17,10 +17,11 @@ import pytest
 from program import AMPLINT, amplint, environment
 
 from amplint.diagnostics import Diagnostic, FileReport
-from amplint.engine.checker import check_bytes, check_source, withdraw
+from amplint.engine.checker import called_for, check_bytes, check_source, withdraw
 from amplint.engine.config import ConfigError, Settings
 from amplint.engine.discovery import FoundFile
 from amplint.engine.pool import Died, TimeLimit, run_all, worker_count
+from amplint.engine.registry import rule_index
 from amplint.engine.runner import RunOptions, run
 from amplint.source import Source
 
@@ -50,6 +51,20 @@ def check(content: str | bytes, explicit: bool = False, **settings: tuple[str, .
     data = content if isinstance(content, bytes) else content.encode()
     root = Path("/project")
     return check_bytes("shown.py", data, Settings(root, **settings), root / "shown.py", explicit)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "looking"),
+    [
+        (b"x = scores.masked_fill(mask, -1e9)\n", {"AMP303"}),
+        (b"x = scores.masked_fill(mask, 0.0)\n", set()),
+        (b"with amp.scale_loss(loss, optimizer) as scaled:\n    scaled.backward()\n", {"AMP308"}),
+    ],
+)
+def test_where_no_word_of_amp_stands_only_the_rules_look_that_the_text_triggers(text: bytes, looking: set[str]) -> None:
+    assert {rule.code for rule in called_for(rule_index(), text)} == looking
+    with_amp = b"from torch import autocast\n" + text
+    assert called_for(rule_index(), with_amp) == list(rule_index())
 
 
 def test_syntax_matters_where_amp_is_used_or_the_file_was_named() -> None:
