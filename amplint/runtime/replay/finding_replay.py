@@ -117,8 +117,8 @@ def _replayed(
         shown = Outcome(NOT_REPLAYABLE, "", observable.measure, basis=PATH)
         return judge([Observation(Question.LOST, str(lost), True, False)], shown)
     except (NotReplayable, CannotMake, TooLong) as problem:
-        lost = [one for one in kept if one.question is Question.LOST]
-        return unmeasured(lost, Outcome(NOT_REPLAYABLE, str(problem), observable.measure))
+        told = [one for one in kept if one.question is Question.LOST]
+        return unmeasured(told, Outcome(NOT_REPLAYABLE, str(problem), observable.measure))
 
 
 @lru_cache(maxsize=8)
