@@ -74,7 +74,8 @@ class GradientReader:
         if limit is not None and "inf" in " ".join(words(limit)):
             self._emit(GradAccess(self._site(call), owners, by=self._program.readings.purpose(call)))
             return
-        self._emit(Clip(self._site(call), owners, optimizer, by, self._text(limit), self._insists(call)))
+        order = self._text(argument(call, 2, ("norm_type",))) if by == "norm" else ""
+        self._emit(Clip(self._site(call), owners, optimizer, by, self._text(limit), self._insists(call), order))
 
     def _text(self, limit: cst.BaseExpression | None) -> str:
         return self._program.tree.text(limit) if limit is not None else ""

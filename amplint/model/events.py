@@ -133,7 +133,7 @@ class Clip(Event):
 
     `owners` are the references that the parameters come from; `optimizer` is set where the code names one. `by` is "norm",
     "value" or "hand"; `limit` is the source text of the threshold. `raises` says that gradients which are not finite are an
-    error, which nothing catches.
+    error, which nothing catches. `order` is the source text of the kind of norm; empty where the code leaves it to torch.
     """
 
     owners: tuple[str, ...]
@@ -141,6 +141,7 @@ class Clip(Event):
     by: str = "norm"
     limit: str = ""
     raises: bool = False
+    order: str = ""
 
 
 @frozen

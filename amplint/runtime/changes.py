@@ -6,9 +6,11 @@ Comments, layout and docstrings are no difference, nor are the names of local va
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import lru_cache
 from os.path import commonprefix
 from textwrap import shorten
 
@@ -19,6 +21,9 @@ from amplint.runtime.statement_parts import conjuncts, header_of, inner_blocks, 
 
 _ALIKE = 0.5
 """The share of text that two statements have in common at least, if one has become the other."""
+_LONG = 400
+"""Texts with so many characters are compared by their words: the time that it takes grows with the square of their length."""
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 @dataclass(frozen=True)
@@ -62,15 +67,22 @@ def changes(before: str, after: str, through_contexts: bool = False) -> list[Cha
         after: the code with the repair.
         through_contexts: whether it is no difference that statements move into `with` blocks or out of them.
     """
+    return [*_compared(before, after, through_contexts)]
+
+
+@lru_cache(maxsize=32)
+def _compared(before: str, after: str, through_contexts: bool) -> tuple[Change, ...]:
+    """What differs between two texts: a verdict asks the same of the same two texts again and again."""
+    found = _changes(ast.parse(before), ast.parse(after), through_contexts)
+    ordered = _changes(_ordered(before), _ordered(after), through_contexts) if found else []
+    return tuple(ordered if len(ordered) < len(found) else found)
+
+
+def _changes(mine: ast.Module, theirs: ast.Module, through_contexts: bool) -> list[Change]:
     comparison = _Comparison(through_contexts)
-    found = _changes(comparison, ast.parse(before), ast.parse(after))
-    ordered = _changes(comparison, _ordered(before), _ordered(after)) if found else []
-    return ordered if len(ordered) < len(found) else found
-
-
-def _changes(comparison: _Comparison, mine: ast.Module, theirs: ast.Module) -> list[Change]:
     found = list(comparison.blocks(mine.body, theirs.body))
     if found and rename(mine, [one.before for one in found], [one.after for one in found]):
+        comparison = _Comparison(through_contexts)
         found = list(comparison.blocks(mine.body, theirs.body))
     gone = [one.old for one in found if one.new is None and isinstance(one.old, ast.stmt)]
     settled: set[int] = set()
@@ -149,6 +161,8 @@ def _is_same_test(old: ast.stmt, new: ast.stmt) -> bool:
 @dataclass(frozen=True)
 class _Comparison:
     through_contexts: bool
+    _texts: dict[int, str] = field(default_factory=dict)
+    """The texts of statements, by their ids: the trees outlive the comparison."""
 
     def blocks(self, old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> Iterator[Change]:
         """The changes between two blocks of statements."""
@@ -174,14 +188,18 @@ class _Comparison:
         return self.through_contexts and isinstance(statement, (ast.With, ast.AsyncWith))
 
     def _text(self, statement: ast.stmt) -> str:
-        return header_of(statement) if self._is_through(statement) else ast.unparse(statement)
+        key = id(statement)
+        if key not in self._texts:
+            self._texts[key] = header_of(statement) if self._is_through(statement) else ast.unparse(statement)
+        return self._texts[key]
 
     def _between(self, old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> Iterator[Change]:
         """The changes between two runs of statements, none of which is in the other."""
         waiting = list(old)
         for statement in new:
-            counterpart = max(waiting, key=lambda one: self._likeness(one, statement), default=None)
-            if counterpart is None or self._likeness(counterpart, statement) < _ALIKE:
+            shares = [self._likeness(one, statement) for one in waiting]
+            counterpart = waiting[shares.index(max(shares))] if shares and max(shares) >= _ALIKE else None
+            if counterpart is None:
                 yield from self._alone(None, statement)
                 continue
             for skipped in waiting[: waiting.index(counterpart)]:
@@ -208,8 +226,18 @@ class _Comparison:
         """The share of text that two statements have in common; all of it, where all but the statements in them is equal."""
         if type(old) is not type(new):
             return 0.0
-        mine, theirs = self._text(old), self._text(new)
-        return 1.0 if header_of(old) == header_of(new) else SequenceMatcher(None, mine, theirs, autojunk=False).ratio()
+        if isinstance(old, _Definition) and isinstance(new, _Definition) and old.name == new.name:
+            return 1.0
+        return 1.0 if header_of(old) == header_of(new) else _share(self._text(old), self._text(new))
+
+
+def _share(mine: str, theirs: str) -> float:
+    """The share of two texts that they have in common."""
+    is_long = max(len(mine), len(theirs)) >= _LONG
+    parts: list[list[str]] = [re.findall(r"\w+", each) if is_long else list(each) for each in (mine, theirs)]
+    matcher = SequenceMatcher[str](None, parts[0], parts[1], autojunk=False)
+    bound = min(matcher.real_quick_ratio(), matcher.quick_ratio())
+    return matcher.ratio() if bound >= _ALIKE else bound
 
 
 def edits_between(before: str, after: str) -> list[Edit]:

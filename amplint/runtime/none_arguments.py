@@ -1,4 +1,4 @@
-"""Functions that a repair gives `None` for an object whose methods they call."""
+"""Functions that a repair gives something else for an object whose methods they call: `None`, or the state of one."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from amplint.source import Source
 
 _STARTERS = {"spawn": 1, "start_processes": 1, "Process": 0, "Thread": 0}
 """What starts a function with `args`, and how many arguments it puts in front of them."""
+_NONE, _STATE = "None", "a dictionary"
+_OF_DICTIONARIES = frozenset(dir(dict))
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def newly_none(before: Source, after: Source) -> list[str]:
-    """What raises since `None` is handed over, each in one line.
+    """What raises since `None`, or a state, is handed over, each in one line.
 
     Args:
         before: the file as it stands.
@@ -30,36 +32,52 @@ def _errors(source: Source) -> Iterator[str]:
         if isinstance(node, _Function):
             functions.setdefault(node.name, []).append(node)
     for call in (each for each in ast.walk(tree) if isinstance(each, ast.Call)):
-        name, given = _handed_over(call)
+        name, given = _handed_over(call, tree)
         namesakes = functions.get(name, [])
         if len(namesakes) == 1:
-            yield from (_misuse(namesakes[0], param) for param in _empty(namesakes[0], given, call))
+            yield from _misuses(namesakes[0], given, call)
 
 
-def _handed_over(call: ast.Call) -> tuple[str, list[ast.expr]]:
+def _handed_over(call: ast.Call, tree: ast.Module) -> tuple[str, list[ast.expr]]:
     """The name of the function that a call runs, and the arguments by position: `...` where none is known."""
     last = _last_name(call.func)
     if last not in _STARTERS:
         return last, call.args
     named = {each.arg: each.value for each in call.keywords}
     target, args = named.get("target", call.args[0] if call.args else call), named.get("args")
+    args = _only_value(args.id, tree) if isinstance(args, ast.Name) else args
     ahead: list[ast.expr] = [ast.Constant(...)] * _STARTERS[last]
     return _last_name(target), [*ahead, *args.elts] if isinstance(args, ast.Tuple) else []
 
 
-def _empty(function: _Function, given: list[ast.expr], call: ast.Call) -> Iterator[str]:
-    """The parameters that are given `None`, and whose methods are called without asking."""
+def _only_value(name: str, tree: ast.Module) -> ast.expr | None:
+    """What a variable is given, if that is done at one place."""
+    assigned = [each for each in ast.walk(tree) if isinstance(each, ast.Assign)]
+    values = [each.value for each in assigned for target in each.targets if ast.unparse(target) == name]
+    return values[0] if len(values) == 1 else None
+
+
+def _misuses(function: _Function, given: list[ast.expr], call: ast.Call) -> Iterator[str]:
+    """What a function raises that calls methods of its parameters, which are not there, without asking."""
     params = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
     params = params[1:] if params[:1] == ["self"] else params
     by_name = [(each.arg, each.value) for each in call.keywords if each.arg in params]
     pairs = [] if any(isinstance(each, ast.Starred) for each in given) else [*zip(params, given)]
     for param, value in (*pairs, *by_name):
-        if param is not None and isinstance(value, ast.Constant) and value.value is None and _misuse(function, param):
-            yield param
+        kind = _kind(value)
+        if param is not None and kind and (error := _misuse(function, param, kind)):
+            yield error
 
 
-def _misuse(function: _Function, param: str) -> str:
-    """What a function raises where a parameter is `None`; empty where it gives it a value, or asks for one."""
+def _kind(value: ast.expr) -> str:
+    """What an argument is that is no object of AMP's, in words; empty for what is not known."""
+    if isinstance(value, ast.Constant) and value.value is None:
+        return _NONE
+    return _STATE if isinstance(value, ast.Call) and _last_name(value.func) == "state_dict" else ""
+
+
+def _misuse(function: _Function, param: str, kind: str) -> str:
+    """What a function raises where a parameter is something else; empty where it gives it a value, or asks for one."""
     used = [each for each in ast.walk(function) if isinstance(each, ast.Name) and each.id == param]
     asked = {
         id(part)
@@ -70,7 +88,8 @@ def _misuse(function: _Function, param: str) -> str:
     if any(id(each) in asked or isinstance(each.ctx, ast.Store) for each in used):
         return ""
     methods = [each for each in ast.walk(function) if isinstance(each, ast.Attribute) and each.value in used]
-    return f"AttributeError: `{param}` is None, and has no `{methods[0].attr}`" if methods else ""
+    missing = [each.attr for each in methods if kind == _NONE or each.attr not in _OF_DICTIONARIES]
+    return f"AttributeError: `{param}` is {kind}, and has no `{missing[0]}`" if missing else ""
 
 
 def _last_name(node: ast.expr) -> str:

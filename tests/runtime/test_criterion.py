@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from amplint.runtime.changes import changes
@@ -79,3 +81,15 @@ CLOSURE = "def work(a):\n    out = f(a)\n    return lambda: g(out)\n"
 )
 def test_statements_that_differ_are_named_and_comments_are_none(before: str, after: str, texts: list[str]) -> None:
     assert sorted(each.text for each in changes(before, after)) == sorted(texts)
+
+
+def test_a_function_that_is_written_anew_is_compared_with_its_namesake_and_not_letter_by_letter() -> None:
+    rows = [f"    value_{row} = compute_{row}(value_{row - 1}, scale={row})" for row in range(1, 400)]
+    before = "def first(value_0):\n" + "\n".join(rows) + "\n\ndef second(value_0):\n" + "\n".join(rows) + "\n"
+    after = before.replace("def second(value_0)", "def second(value_0, other)").replace("scale=7)", "scale=other)", 1)
+    began = time.process_time()
+    assert [each.text for each in changes(before, after)] == [
+        "value_7 = compute_7(value_6, scale=other)",
+        "def second(value_0, other):",
+    ]
+    assert time.process_time() - began < 5

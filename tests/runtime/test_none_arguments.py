@@ -1,4 +1,4 @@
-"""Functions that are given `None` for an object whose methods they call."""
+"""Functions that are given `None`, or a state, for an object whose methods they call."""
 
 from __future__ import annotations
 
@@ -33,6 +33,23 @@ def test_a_method_of_none_is_told(before: str, after: str) -> None:
     assert told(STEP, before, after) == ["AttributeError: `scaler` is None, and has no `scale`"]
     assert told(STEP, after, after) == [], "it was so before"
     assert told(ASKING, before, after) == [] == told(MAKING, before, after)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "step(loss, scaler.state_dict())",
+        "mp.spawn(step, args=(scaler.state_dict(),))",
+        "args = (scaler.state_dict(),)\nmp.spawn(step, args=args)",
+    ],
+)
+def test_a_method_of_a_state_is_told(after: str) -> None:
+    assert told(STEP, "step(loss, scaler)", after) == ["AttributeError: `scaler` is a dictionary, and has no `scale`"]
+
+
+def test_a_method_that_dictionaries_have_is_not() -> None:
+    definition = "def step(loss, scaler):\n    loss.load(scaler.items())\n"
+    assert told(definition, "step(loss, scaler)", "step(loss, scaler.state_dict())") == []
 
 
 @pytest.mark.parametrize(

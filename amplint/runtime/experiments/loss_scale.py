@@ -67,6 +67,9 @@ def _counterpart(before: File, place: cst.Call, after: File) -> cst.Call | None:
     candidates = [call for call, _ in after.fact(Scalers).made if _described(after, call) == _described(before, place)]
     if len(alike) == len(candidates):
         return candidates[alike.index(place)]
+    rebuilt = [each.call for each in after.fact(RebuiltScalers).found if each.call in candidates]
+    if rebuilt and len(alike) == 1:
+        return rebuilt[0]  # whatever is made before the loop: this one is used in it
     known = {_described(before, call) for call, _ in before.fact(Scalers).made}
     moved = [(call, facts) for call, facts in after.fact(Scalers).made if _described(after, call) not in known]
     return moved[0][0] if moved and not candidates and len({facts for _, facts in moved}) == 1 else None

@@ -5,19 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-
-import libcst as cst
 
 from amplint.diagnostics import Diagnostic, Fix
 from amplint.engine.fixed_text import apply
 from amplint.engine.registry import load_rules
-from amplint.facts.scalers import Scalers
 from amplint.finding import told_once
-from amplint.lowering.graph_tools import events_in
-from amplint.model.events import NO_GRAD, Backward, Clip, OptimizerStep, Region, ScalerStep, SchedulerStep
 from amplint.model.observables import (
     CHECKED,
     CONSTRUCTED,
@@ -30,7 +25,7 @@ from amplint.model.observables import (
     ROUNDED,
     WARNED,
 )
-from amplint.rule import Confidence, File, Rule, Severity
+from amplint.rule import File
 from amplint.runtime.changes import Change, changes, changes_in, function_at
 from amplint.runtime.criterion import Observation, Question
 from amplint.runtime.experiments.amp_settings import (
@@ -40,23 +35,15 @@ from amplint.runtime.experiments.amp_settings import (
     other_halves,
     within_construction,
 )
+from amplint.runtime.experiments.kept_training import lost_scalers, new_or_lost, regions_in
 from amplint.runtime.experiments.saved_states import lost_states
 from amplint.source import Source
 from amplint.syntax.tree import Tree
 
 SETTINGS = frozenset({CONSTRUCTED, ENTERED, IN_REPLICA, KEPT, LEFT_ON, WARNED})
 """What is about regions and scalers themselves: with a repair, all their settings are those that the author gave them."""
-_BACKWARD = "the backward pass"
-_NO_GRADIENTS = "a place without gradients"
 _WEIGHTED = re.compile(r"(Lazy)?(Linear|Bilinear|Conv|Embedding|LSTM|GRU|RNN|Transformer|PReLU)|\w*(Norm|Attention)")
 """The classes of layers with weights."""
-_PARTS: Mapping[str, tuple[type, ...]] = {
-    _BACKWARD: (Backward,),
-    "clipping": (Clip,),
-    "the step of an optimizer": (ScalerStep, OptimizerStep),
-    "the step of a scheduler": (SchedulerStep,),
-}
-"""Of what training is made; the words say what is lost."""
 
 
 def own_fix(before: File, diagnostic: Diagnostic) -> File:
@@ -178,12 +165,13 @@ def compare(before: File, own: File, after: File, measure: str) -> Iterator[Obse
         measure: how the defect shows; where it is about regions and scalers themselves, all their settings are to be kept.
     """
     kept = kept_settings(own, after, measure in SETTINGS, may_switch_off=measure == CHECKED)
-    is_island = measure == INNER_GRADIENTS and any(each.lowers for each in _regions(after))
+    is_island = measure == INNER_GRADIENTS and any(each.lowers for each in regions_in(after))
     yield from () if is_island else kept  # an inner gradient may be computed in float32, which scales nothing
     yield from lost_regions(own, after)
     yield from lost_states(own, after) if measure in (RESUMED, ROUNDED) else ()
     yield from _other_sizes(own, after)
-    yield from _new_or_lost(before, own, after)
+    yield from lost_scalers(own, after) if measure != CHECKED else ()
+    yield from new_or_lost(before, own, after)
 
 
 def _other_sizes(own: File, after: File) -> Iterator[Observation]:
@@ -216,7 +204,7 @@ def beside_expression(before: File, own: File, after: File) -> tuple[list[Observ
     found = changes(own.source.text, after.source.text)
     if not found:
         return [], ()
-    told = [*kept_settings(own, after, False, may_switch_off=False), *_new_or_lost(before, own, after)]
+    told = [*kept_options(own, after), *new_or_lost(before, own, after)]
     layers = [each.text for each in found if any(map(_makes_layers, (each.before, each.after)))]
     return told, (*other_halves(own, after), *layers)
 
@@ -228,7 +216,7 @@ def kept_options(own: File, after: File) -> list[Observation]:
         own: the file with the fix of the rule.
         after: the file with the repair.
     """
-    return [*kept_settings(own, after, False, may_switch_off=False)]
+    return [*kept_settings(own, after, False, may_switch_off=False), *lost_scalers(own, after)]
 
 
 def _makes_layers(statement: ast.stmt | None) -> bool:
@@ -238,63 +226,3 @@ def _makes_layers(statement: ast.stmt | None) -> bool:
     called = [ast.unparse(each.func) for each in ast.walk(statement) if isinstance(each, ast.Call)]
     classes = [name.rpartition(".")[2] for name in called if "nn" in name.split(".")]
     return any(map(_WEIGHTED.match, classes))
-
-
-def _new_or_lost(before: File, own: File, after: File) -> Iterator[Observation]:
-    """Defects that neither the code as it stands has nor the fix of the rule leaves, and parts of training that are gone."""
-    mine, theirs, new = map(_certain, (before, own, after))
-    for rule, count in new.items():
-        if count > max(mine[rule], theirs[rule]):
-            yield Observation(Question.NEW, f"the defect {rule.name} ({rule.code})", True, False)
-    left, right = Counter(_what_runs(after)), Counter(_what_runs(own))
-    again = left[_BACKWARD] > max(right[_BACKWARD], Counter(_what_runs(before))[_BACKWARD])
-    yield Observation(Question.NEW, "another backward pass", True, not again)
-    for part, count in sorted(right.items()):
-        yield Observation(Question.LOST, part, True, left[part] >= (count if part == _NO_GRADIENTS else 1))
-    regions = [each for each in _regions(after) if each.lowers]
-    for region in dict.fromkeys(each for each in _regions(own) if each.lowers):
-        words = f"autocast in {region.dtype} for {region.device!r} (enabled: {region.enabled})"
-        yield Observation(Question.LOST, words, True, any(_may_be(each, region) for each in regions))
-
-
-@lru_cache(maxsize=8)
-def _certain(file: File) -> Counter[Rule]:
-    """What the rules are sure of in a file, and how often."""
-    rules = [rule for rule in load_rules() if rule.default and rule.confidence is Confidence.HIGH]
-    return Counter(rule for rule in rules if rule.severity is not Severity.INFO for _ in rule.check(file))
-
-
-def _what_runs(file: File) -> Iterator[str]:
-    """Scalers, regions, and the parts of training in a file, in words."""
-    if any(facts.enabled != "no" for _, facts in file.fact(Scalers).made):
-        yield "a scaler that is on"
-    yield from (_NO_GRADIENTS for region in _regions(file) if region == NO_GRAD)
-    for function in file.analysis.functions.values():
-        for event in events_in(function.body):
-            yield from (words for words, kind in _PARTS.items() if isinstance(event, kind))
-
-
-def _regions(file: File) -> Iterator[Region]:
-    """What `with` statements and decorators enter."""
-    entered = [item.item for each in file.tree.find(cst.With) if not _is_empty(each.body) for item in each.items]
-    for expression in (*entered, *(each.decorator for each in file.tree.find(cst.Decorator))):
-        region = file.contexts.of(expression)
-        if region is not None:
-            yield region
-
-
-def _is_empty(body: cst.BaseSuite) -> bool:
-    """Whether a block does nothing."""
-    lines = [
-        part for each in body.body for part in (each.body if isinstance(each, cst.SimpleStatementLine) else [each])
-    ]
-    return all(isinstance(each, cst.Pass) for each in lines)
-
-
-def _may_be(region: Region, wanted: Region) -> bool:
-    """Whether a region is another one, as far as the text tells: a device that is read from a tensor may be any."""
-    if region.enabled != wanted.enabled:
-        return False
-    if region.device == wanted.device:
-        return region.dtype == wanted.dtype
-    return region.device == "?" and region.dtype in (wanted.dtype, "half")

@@ -1,12 +1,14 @@
-"""What a repair computes in another way than the fix of the rule: losses, what is returned, what is reported.
+"""What a repair computes in another way than the fix of the rule: losses, inner gradients, what is returned, what is reported.
 
 Both texts are read as expressions and computed in exact arithmetic. A call that is not on the closed list gives a value from
-outside, which is the same in both texts where it is written in the same words; a loss scale is a number.
+outside, which is the same in both texts where it is written in the same words; a loss scale is a number. An inner gradient is a
+value from outside that goes with what is differentiated for: what is differentiated is compared by itself, without its scale.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,12 +16,13 @@ from dataclasses import dataclass
 import libcst as cst
 
 from amplint.dtypes.frames import StackFrame
+from amplint.model.torch import precision
 from amplint.rule import File
 from amplint.runtime.changes import Change, changes
 from amplint.runtime.criterion import Observation, Question
 from amplint.runtime.numeric.calls import GivenValues
 from amplint.runtime.numeric.choices import Path
-from amplint.runtime.numeric.expression import Container, Expression, Literal, Outside, Thing, is_same
+from amplint.runtime.numeric.expression import Apply, Container, Expression, Literal, Operand, Outside, Thing, is_same
 from amplint.runtime.numeric.facts import DtypeTrace
 from amplint.runtime.numeric.finding_place import same_body
 from amplint.runtime.numeric.meaning import is_unlike
@@ -30,11 +33,23 @@ from amplint.runtime.training.run_record import NotReplayable
 
 _SCALE = 4.0
 """What a loss scale is taken to be."""
+_INNER = frozenset({"torch.autograd.grad"})
+_GRAD_PARAMETERS = ("outputs", "inputs", "grad_outputs", "retain_graph", "create_graph")
+"""What `torch.autograd.grad` takes by position."""
 _ACTING = frozenset(
     "clip_grad_norm_ clip_grad_value_ step update unscale_ zero_grad save load_state_dict train eval init_process_group".split()
 )
 """Calls whose arguments are no values that are shown."""
-_WORDS = {BACKWARD: "the loss that is run backward", RETURN: "what is returned", YIELD: "what is yielded"}
+_DIFFERENTIATED, _INPUTS = "differentiated", "inputs"
+_WORDS = {
+    BACKWARD: "the loss that is run backward",
+    RETURN: "what is returned",
+    YIELD: "what is yielded",
+    _DIFFERENTIATED: "what an inner gradient is taken of",
+    _INPUTS: "what an inner gradient is taken for",
+}
+_UNGRADED = frozenset({_INPUTS})
+"""What is compared by its values alone."""
 
 
 def other_values(own: File, after: File, seed: int) -> Iterator[Observation]:
@@ -87,10 +102,10 @@ def _in_body(texts: _Texts, change: Change, seed: int) -> Iterator[Observation]:
         if there is None or result.kind not in (*_WORDS, *shown):
             continue
         pair = result.value, there.value
-        if result.kind == BACKWARD and result.is_scaled != there.is_scaled:
+        if result.kind in (BACKWARD, _DIFFERENTIATED) and result.is_scaled != there.is_scaled:
             match = matching(plain[1], result)
             pair = plain[0][number].value, match.value if match is not None else plain[0][number].value
-        if not is_same(*pair) and _differ(*pair, result.kind in _WORDS, seed):
+        if not is_same(*pair) and _differ(*pair, result.kind in _WORDS.keys() - _UNGRADED, seed):
             yield Observation(Question.MEANT, _WORDS.get(result.kind, f"what `{result.kind}` is given"), True, False)
 
 
@@ -136,6 +151,13 @@ def _node_of(change: Change, facts: DtypeTrace) -> cst.CSTNode | None:
     return next((each for each in lines if facts.file.range(each).start.row == row), None)
 
 
+def _items(value: Expression | None) -> tuple[Expression, ...]:
+    """Several values, or the only one."""
+    if isinstance(value, Container):
+        return value.items
+    return () if value is None else (value,)
+
+
 class _OpaqueReader(Reader):
     """Reads what is not on the closed list as values from outside, and a loss scale as a number."""
 
@@ -154,6 +176,46 @@ class _OpaqueReader(Reader):
             for arg in node.args:
                 self.file(self.words(node.func), self.read(arg.value, scope), scope)
         self.read(node, scope)
+
+    def call(self, node: cst.Call, scope: BodyScope) -> Expression:
+        if self.facts.names.all_in(node.func, _INNER) and not any(arg.star for arg in node.args):
+            return self._inner_gradient(node, scope) or super().call(node, scope)
+        return super().call(node, scope)
+
+    def _inner_gradient(self, node: cst.Call, scope: BodyScope) -> Expression | None:
+        """Gradients that are computed, one for each input; None where it is not plain of what."""
+        given: dict[str, Expression] = {}
+        for name, arg in zip(_GRAD_PARAMETERS, (arg for arg in node.args if arg.keyword is None)):
+            given[name] = self.read(arg.value, scope)
+        given |= {arg.keyword.value: self.read(arg.value, scope) for arg in node.args if arg.keyword is not None}
+        outputs, inputs = (_items(given.get(each)) for each in ("outputs", "inputs"))
+        if (
+            len(outputs) != 1
+            or not inputs
+            or not all(isinstance(each, (Operand, Apply)) for each in (*outputs, *inputs))
+        ):
+            return None
+        weights = _items(given.get("grad_outputs"))
+        value, is_scaled = outputs[0], id(outputs[0]) in self.scaled
+        if weights and not (isinstance(weights[0], Literal) and weights[0].value is None):
+            value = self.operator("mul", (value, weights[0]), node, scope)
+            is_scaled = is_scaled or id(weights[0]) in self.scaled
+        value = self.apply("Tensor.sum", (value,), (), node, scope)  # which has the same gradients
+        if is_scaled:
+            self.scaled[id(value)] = value
+        self.file(_DIFFERENTIATED, value, scope)
+        keeps = given.get("create_graph", Literal(False))
+        return Container(tuple(self._gradient(each, is_scaled, keeps, node, scope) for each in inputs))
+
+    def _gradient(
+        self, wanted: Expression, is_scaled: bool, keeps: Expression, node: cst.Call, scope: BodyScope
+    ) -> Expression:
+        """The gradient for an input, times the loss scale if what is differentiated is scaled; without a graph no gradient."""
+        self.file(_INPUTS, wanted, scope)
+        found: Expression = Operand("an inner gradient", precision.FLOAT32, -math.inf, math.inf)
+        if isinstance(keeps, Literal) and not keeps.value:
+            found = self.apply("Tensor.detach", (found,), (), node, scope)
+        return self.operator("mul", (found, self._scale), node, scope) if is_scaled else found
 
     def function(self, node: cst.Call, op: str, given: GivenValues, scope: BodyScope) -> Expression:
         if op == "builtins.float" and len(given.arguments) == 1:

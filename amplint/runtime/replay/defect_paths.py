@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import libcst as cst
 
@@ -29,6 +30,9 @@ from amplint.runtime.replay.event_world import Idle
 from amplint.runtime.replay.path_walk import TooLong, Walk, bare
 from amplint.runtime.training.path_facts import owner_of, used
 from amplint.runtime.training.run_record import NotReplayable, Untrained
+
+_ENTRIES = 8
+"""So many other functions are tried, where a path shows more than the defect or no step."""
 
 
 def find(file: File, diagnostic: Diagnostic) -> Found | None:
@@ -66,14 +70,7 @@ def routes(found: Found, before: File, after: File) -> tuple[Walk, Walk]:
         Untrained: no optimizer is stepped any more.
     """
     kind, site = found.hazard.kind, found.hazard.site
-    walk = None
-    for entry in (found.entry, *before.analysis.entries):
-        other = _path_to(kind, site, entry)
-        if other is not None and any(isinstance(event, Backward) for event in other.events):
-            walk = walk or other
-            if used(other.events):  # else a caller may be in sight that steps
-                walk = other
-                break
+    walk = _likeliest(found, before)
     if walk is None:
         # The backward pass is in a caller out of sight, which scales the loss.
         prelude = (Scale(-1, _GIVEN, found.hazard.scaler), Backward(-1, _GIVEN))
@@ -88,6 +85,25 @@ def routes(found: Found, before: File, after: File) -> tuple[Walk, Walk]:
     if ended is None:
         raise NotReplayable("with the fix, the path does not come to an end")
     return walk, fixed
+
+
+def _likeliest(found: Found, file: File) -> Walk | None:
+    """A path that shows a hazard and goes back through a loss.
+
+    Of several, one is the likeliest that steps, and that shows nothing else: a caller may be in sight that does what a function
+    leaves to it.
+    """
+    kind, site = found.hazard.kind, found.hazard.site
+    best = None
+    for entry in (found.entry, *islice((each for each in file.analysis.entries if each is not found.entry), _ENTRIES)):
+        walk = _path_to(kind, site, entry)
+        if walk is None or not any(isinstance(event, Backward) for event in walk.events):
+            continue
+        if used(walk.events) and all(each.kind is kind for each in walk.hazards):
+            return walk
+        if best is None or (used(walk.events) and not used(best.events)):
+            best = walk
+    return best
 
 
 def _steps(walk: Walk) -> bool:

@@ -108,8 +108,8 @@ def _replayed(
     found = find(file, diagnostic)
     if found is None:
         return Outcome(NOT_REPLAYABLE, "the event that the finding is about is not found again", observable.measure)
+    kept = other_repairs.kept_options(own, _file(after)) if own is not None else []
     try:
-        kept = other_repairs.kept_options(own, _file(after)) if own is not None else []
         kept += other_values(own, _file(after), seed) if own is not None else ()
         replayed = PathReplay(file, _file(after), own, found, observable, device, seed, is_patch)
         return replayed.judged(kept)
@@ -117,7 +117,8 @@ def _replayed(
         shown = Outcome(NOT_REPLAYABLE, "", observable.measure, basis=PATH)
         return judge([Observation(Question.LOST, str(lost), True, False)], shown)
     except (NotReplayable, CannotMake, TooLong) as problem:
-        return Outcome(NOT_REPLAYABLE, str(problem), observable.measure)
+        told = [one for one in kept if one.question is Question.LOST]
+        return unmeasured(told, Outcome(NOT_REPLAYABLE, str(problem), observable.measure))
 
 
 @lru_cache(maxsize=8)

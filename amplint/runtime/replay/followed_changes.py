@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from amplint.model.events import Backward, Escape, Scale
+from amplint.model.literals import number
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File
 from amplint.runtime.changes import Change, changes, changes_in
@@ -220,11 +221,15 @@ def _is_unread_argument(node: ast.AST, statement: ast.stmt) -> bool:
             name = ast.unparse(call.func).rpartition(".")[2]
             is_backward = name == "backward"
             unread: list[ast.AST] = [*call.args, *call.keywords] if is_backward else []
-            unread += call.args[2:3] if "clip" in name else []
-            unread += [each for each in call.keywords if each.arg == "norm_type"]
+            unread += [each for each in call.args[2:3] if "clip" in name and not _is_number(each)]
+            unread += [each for each in call.keywords if each.arg == "norm_type" and not _is_number(each.value)]
             if any(one is node for each in unread for one in ast.walk(each)):
                 return True
     return False
+
+
+def _is_number(node: ast.expr) -> bool:
+    return number(ast.unparse(node)) is not None
 
 
 def _is_plain(call: ast.Call) -> bool:

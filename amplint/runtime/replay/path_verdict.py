@@ -37,7 +37,7 @@ from amplint.runtime.replay.followed_changes import (
 )
 from amplint.runtime.replay.path_observations import READING, observe, told_without_values
 from amplint.runtime.replay.path_walk import TooLong, Walk
-from amplint.runtime.replay.shown_units import wrong_units
+from amplint.runtime.replay.shown_units import wrong_gradients, wrong_units
 from amplint.runtime.replay.three_runs import Trial, emulation
 from amplint.runtime.replay.walked_side import Side
 from amplint.runtime.training.run_record import NotReplayable, Untrained
@@ -92,6 +92,15 @@ class PathReplay:
         sides = Side(first, self.before), Side(second, self.after)
         changed = changes_of(*sides, kind, self.is_patch)
         refuse_several_losses(changed, sides[1])
+        try:
+            return self._judged(kept, changed, sides)
+        except NotReplayable as problem:
+            shown = Outcome(NOT_REPLAYABLE, str(problem), self.observable.measure, basis=PATH)
+            return unmeasured([*self._wrong_gradients(sides)], shown)
+
+    def _judged(self, kept: Sequence[Observation], changed: Sequence[Change], sides: tuple[Side, Side]) -> Outcome:
+        """The verdict on what is measured along the path."""
+        (first, second), kind = self._walks, self.found.hazard.kind
         with emulation(self.device), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # code with a defect is what torch warns about
             by_scalers = bool(left_to_scalers(first, second))
@@ -123,6 +132,7 @@ class PathReplay:
         elif is_same and self.observable.measure != RAISED and self.found.silent and kind not in self._others:
             reason = "the path raises an error that neither defect nor fix has to do with"
             return replace(taken.shown(self.observable.measure, PATH), reason=reason, others=tuple(self._others))
+        kept = [*kept, *self._wrong_gradients(sides)]
         taken = replace(taken, assumed=(*taken.assumed, *player.assumed))
         beyond = not_followed(changed, *sides, kind)
         return self._told(taken, kept, observed, beyond, sides)
@@ -130,13 +140,15 @@ class PathReplay:
     def _units(self, sides: tuple[Side, Side]) -> Iterator[Observation]:
         """Whether gradients and losses are shown that a repair computes from others, and that have a power of the loss scale."""
         if self.found.hazard.kind in (HazardKind.GRAD_READ_BEFORE_UNSCALE, HazardKind.SCALED_LOSS_REPORTED):
-            for event in sides[1].walk.events:
-                if isinstance(event, Backward) and event.site >= 0:
-                    program = self.after.analysis.program
-                    row = program.tree.range(program.places[event.site]).start.row
-                    for what in wrong_units(self.after.source.text, row):
-                        yield Observation(Question.MEANT, what, True, False)
-                    return
+            for what in wrong_units(self.after.source.text, _row_of_backward(sides[1])):
+                yield Observation(Question.MEANT, what, True, False)
+
+    def _wrong_gradients(self, sides: tuple[Side, Side]) -> Iterator[Observation]:
+        """Whether a repair clips by a limit, or steps on gradients it changes by hand, that have a power of the loss scale."""
+        known, now = (wrong_gradients(each.file.source.text, _row_of_backward(each)) for each in sides)
+        for what in now:
+            if what not in known:
+                yield Observation(Question.MEANT, what, True, False)
 
     def _told(
         self,
@@ -213,6 +225,13 @@ class PathReplay:
             if _is_taken(other):
                 seen = observe(other, *usual, kind, files)
                 yield from (one for one in seen if one.question is not Question.GONE and not one.is_left)
+
+
+def _row_of_backward(side: Side) -> int:
+    """Where the first backward pass of a path stands; 0 where there is none."""
+    program = side.file.analysis.program
+    sites = (event.site for event in side.walk.events if isinstance(event, Backward) and event.site >= 0)
+    return next((program.tree.range(program.places[site]).start.row for site in sites), 0)
 
 
 def _is_taken(trio: Trio) -> bool:

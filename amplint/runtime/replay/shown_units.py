@@ -1,14 +1,15 @@
-"""In which power of the loss scale a function shows what it computes of gradients and scaled losses: right is none.
+"""In which power of the loss scale a function shows what it computes of gradients and scaled losses, clips, and steps.
 
-A walk knows how large a gradient is that is read, and not what is computed of it. Here the powers are followed through the
-statements of a function, in their order: a gradient behind a scaled backward pass has one, a norm has that of its gradient, its
-square two, and what is divided by the scale one less. What is not known tells nothing.
+Right is none; a clip may have that of its gradients. A walk knows how large a gradient is that is read, and not what is
+computed of it, nor what a function does to gradients by hand. Here the powers are followed through the statements of a function,
+in their order: a gradient behind a scaled backward pass has one, a norm has that of its gradient, its square two, and what is
+divided by the scale one less. What is not known tells nothing.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from amplint.python_ast.definitions import around
@@ -20,6 +21,7 @@ _KEEPS = frozenset(
 )
 """What gives back something in the unit of what it is given, or called on."""
 _POWERS = {"square": Fraction(2), "sqrt": Fraction(1, 2)}
+_NONE = Fraction(0)
 _Power = Fraction | None
 """The power of the loss scale in a value; None for what is not known."""
 
@@ -31,9 +33,30 @@ def wrong_units(text: str, row: int) -> list[str]:
         text: a file.
         row: one in the function.
     """
+    return list(dict.fromkeys(_Function().read(_statements_around(text, row))))
+
+
+def wrong_gradients(text: str, row: int) -> list[str]:
+    """The clips in a function by a limit with another power of the loss scale in it than the gradients have, and the steps on
+    gradients that it has changed by hand, and that have one, in words.
+
+    Args:
+        text: a file.
+        row: one in the function.
+    """
+    function = _Function()
+    for _ in function.read(_statements_around(text, row)):
+        pass
+    # Of several optimizers, nobody knows whose gradients were changed by hand.
+    steps = function.wrong_steps if len(function.stepped) == 1 else []
+    return list(dict.fromkeys([*function.wrong_limits, *steps]))
+
+
+def _statements_around(text: str, row: int) -> list[ast.stmt]:
+    """The statements of the function that a row lies in, or of all the file."""
     home = around(text, row)
     rows = range(home.first, home.last + 1) if home is not None else range(1, text.count("\n") + 2)
-    return list(dict.fromkeys(_Function().read(ast.parse(text), rows)))
+    return [each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.stmt) and each.lineno in rows]
 
 
 class _Function:
@@ -41,14 +64,22 @@ class _Function:
 
     def __init__(self) -> None:
         self._powers: dict[str, _Power] = {}
+        self._by_hand = self._unscaled = False
+        self.wrong_limits: list[str] = []
+        self.wrong_steps: list[str] = []
+        self.stepped: set[str] = set()
+        """The optimizers that are stepped, as they are written."""
 
-    def read(self, tree: ast.Module, rows: range) -> Iterator[str]:
-        statements = [each for each in ast.walk(tree) if isinstance(each, ast.stmt) and each.lineno in rows]
+    def read(self, statements: Sequence[ast.stmt]) -> Iterator[str]:
         for statement in sorted(statements, key=lambda each: (each.lineno, each.col_offset)):
             yield from self._statement(statement)
 
     def _statement(self, statement: ast.stmt) -> Iterator[str]:
         match statement:
+            case ast.Assign(targets=[target], value=value) if _is_gradient(target):
+                self._change(self.power(value))
+            case ast.AugAssign(target=target, op=op, value=value) if _is_gradient(target):
+                self._multiply(value, isinstance(op, ast.Mult), isinstance(op, ast.Div))
             case ast.Assign(targets=[target], value=value):
                 self._act(value)
                 self._powers[ast.unparse(target)] = self.power(value)
@@ -68,12 +99,59 @@ class _Function:
         for call in [each for each in ast.walk(value) if isinstance(each, ast.Call)]:
             name, on = _name(call), getattr(call.func, "value", None)
             is_scalers = name in ("unscale_", "step", "update") and _is_scaler(on)
-            acted = acted or is_scalers or name in ("backward", "clip_grad_norm_")
+            is_change = on is not None and _is_gradient(on) and name in ("mul_", "div_")
+            acted = acted or is_scalers or is_change or name in ("backward", "clip_grad_norm_")
             if name == "backward" and on is not None:
                 self._powers[_GRAD] = self.power(on)
-            elif is_scalers and name != "update":
-                self._powers[_GRAD] = Fraction(0)
+                self._by_hand = self._unscaled = False
+            elif name in ("clip_grad_norm_", "clip_grad_value_"):
+                self._clip(call)
+            elif is_change and call.args:
+                self._multiply(call.args[0], name == "mul_", name == "div_")
+            elif name == "step" and (is_scalers or "opt" in ast.unparse(call.func).lower()):
+                self._step(call, is_scalers)
+            elif is_scalers and name == "unscale_":
+                self._unscale()
         return acted
+
+    def _change(self, power: _Power) -> None:
+        """Gradients are changed by hand."""
+        self._powers[_GRAD], self._by_hand = power, True
+
+    def _multiply(self, factor: ast.expr, is_product: bool, is_quotient: bool) -> None:
+        """Gradients are multiplied by hand, divided, or changed in another way."""
+        known, by = self._powers.get(_GRAD), self.power(factor)
+        is_known = known is not None and by is not None and (is_product or is_quotient)
+        self._change((known or _NONE) + (by or _NONE) * (1 if is_product else -1) if is_known else None)
+
+    def _unscale(self) -> None:
+        """A scaler divides the gradients, once in an iteration; where nothing else has, it knows what makes them right."""
+        known = self._powers.get(_GRAD)
+        once_more = self._by_hand and not self._unscaled
+        self._powers[_GRAD] = _NONE if not once_more else None if known is None else known - 1
+        self._unscaled = True
+
+    def _step(self, call: ast.Call, is_scalers: bool) -> None:
+        """Optimizers step, and those that a scaler steps on gradients that it divides, unless it has done so."""
+        self.stepped.add(ast.unparse(call.args[0] if is_scalers and call.args else call.func))
+        if is_scalers and not self._unscaled:
+            self._unscale()
+        power = self._powers.get(_GRAD)
+        if self._by_hand and power:
+            self.wrong_steps.append(
+                f"`{ast.unparse(call)}` on gradients with the loss scale to the power of {power} in them"
+            )
+        if is_scalers and not self._by_hand:
+            self._powers[_GRAD] = _NONE
+
+    def _clip(self, call: ast.Call) -> None:
+        """Gradients are clipped by a limit."""
+        named = [each.value for each in call.keywords if each.arg in ("max_norm", "clip_value")]
+        limits = [self.power(each) for each in (*call.args[1:2], *named)]
+        mine = self._powers.get(_GRAD)
+        if limits and limits[0] and mine is not None and limits[0] != mine:
+            words = f"`{ast.unparse(call)}` by a limit with the loss scale to the power of {limits[0]} in it"
+            self.wrong_limits.append(words)
 
     def power(self, node: ast.expr) -> _Power:
         """The power of the loss scale in an expression."""

@@ -22,6 +22,9 @@ from amplint.runtime.training.path_facts import namesakes, owner_of
 from amplint.runtime.training.run_record import NotReplayable, RunRecord, Step
 from amplint.runtime.training.training_setup import TrainingSetup
 
+_EUCLIDEAN = 2.0
+"""The kind of norm by which torch clips, unless it is told another one."""
+
 
 class Training(ABC):
     """A run of training in which events happen for real.
@@ -157,7 +160,8 @@ class Training(ABC):
         if by_value(event):
             torch.nn.utils.clip_grad_value_(parameters, limit)
         else:
-            torch.nn.utils.clip_grad_norm_(parameters, limit, error_if_nonfinite=event.raises)
+            order = number(event.order) or _EUCLIDEAN
+            torch.nn.utils.clip_grad_norm_(parameters, limit, order, error_if_nonfinite=event.raises)
 
     def _access(self, event: events.GradAccess) -> None:
         names = self.owners(event, self.optimizers)

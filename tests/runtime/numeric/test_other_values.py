@@ -29,10 +29,23 @@ def train(model, loader, optimizer, scaler, every):
 """
 
 
-def differing(old: str, new: str) -> list[str]:
-    """What differs in the loop with something else in the place of a part of it."""
-    assert old in LOOP
-    own, after = (File(Tree(Source("train.py", text)), torch=(2, 3)) for text in (LOOP, LOOP.replace(old, new)))
+PENALTY = """\
+import torch
+
+
+def step(critic, real, fake, alpha, scaler):
+    mixed = (alpha * real + (1 - alpha) * fake).requires_grad_()
+    score = critic(mixed)
+    slopes = torch.autograd.grad(scaler.scale(score.sum()), mixed, create_graph=True)[0] / scaler.get_scale()
+    loss = critic(fake).mean() + 10 * (slopes ** 2).mean()
+    scaler.scale(loss).backward()
+"""
+
+
+def differing(old: str, new: str, text: str = LOOP) -> list[str]:
+    """What differs with something else in the place of a part of a text."""
+    assert old in text
+    own, after = (File(Tree(Source("train.py", each)), torch=(2, 3)) for each in (text, text.replace(old, new)))
     return [each.what for each in other_values(own, after, 0)]
 
 
@@ -62,3 +75,33 @@ def test_another_value_is_told(old: str, new: str, what: str) -> None:
 )
 def test_the_same_value_and_one_that_is_not_known_are_not(old: str, new: str) -> None:
     assert differing(old, new) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("score.sum()", "score.mean()", "what an inner gradient is taken of"),
+        ("score.sum()", "score.sum() ** 2", "what an inner gradient is taken of"),
+        ("mixed, create_graph", "fake, create_graph", "what an inner gradient is taken for"),
+        ("create_graph=True", "retain_graph=True", "the loss that is run backward"),
+        (" / scaler.get_scale()", "", "the loss that is run backward"),
+        ("scaler.scale(score.sum())", "score.sum()", "the loss that is run backward"),
+    ],
+)
+def test_another_inner_gradient_is_told(old: str, new: str, what: str) -> None:
+    assert what in differing(old, new, PENALTY)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "torch.autograd.grad(scaler.scale(score.sum()), mixed, create_graph=True)[0] / scaler.get_scale()",
+            "torch.autograd.grad(outputs=score.sum(), inputs=[mixed], create_graph=True)[0]",
+        ),
+        ("[0] / scaler.get_scale()", "[0] * (1.0 / scaler.get_scale())"),
+        ("scaler.scale(score.sum()), mixed", "scaler.scale(score), mixed, torch.ones_like(score)"),
+    ],
+)
+def test_the_same_inner_gradient_in_other_words_is_not(old: str, new: str) -> None:
+    assert differing(old, new, PENALTY) == []
