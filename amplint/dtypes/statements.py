@@ -120,19 +120,19 @@ class Statements(Calls):
         if type(node) is cst.Expr:
             self.evaluate(node.value, frame)
         elif type(node) is cst.Assign:
-            value = self.evaluate(node.value, frame)
+            value = self.assigned(node.value, frame)
             for target in node.targets:
                 self.assign(target.target, value, frame)
                 if isinstance(target.target, cst.Subscript):
                     self._store(target.target, node.value, value, frame)
         elif type(node) is cst.AnnAssign:
             if node.value is not None:
-                self.assign(node.target, self.evaluate(node.value, frame), frame)
+                self.assign(node.target, self.assigned(node.value, frame), frame)
         elif type(node) is cst.AugAssign:
             value = self.binary(BINARY.get(type(node.operator), ""), node, node.target, node.value, frame, True)
             self.assign(node.target, value, frame)
         elif type(node) is cst.Return:
-            frame.returned.append(self.evaluate(node.value, frame) if node.value is not None else UNKNOWN)
+            frame.returned.append(self.assigned(node.value, frame) if node.value is not None else UNKNOWN)
             frame.alive = False
         elif isinstance(node, (cst.Raise, cst.Break, cst.Continue)):
             frame.alive = False
