@@ -230,6 +230,58 @@ def test_a_layer_that_nobody_is_seen_to_call_is_judged_by_its_project(
     assert numerics(root) == expected
 
 
+WRAPPED = """
+import torch
+
+def train_one_epoch(model, loader, optimizer, loss_scaler):
+    for x, y in loader:
+        with torch.autocast("cuda", dtype=torch.{dtype}):
+            loss = model(x, y)
+        loss_scaler(loss, optimizer, parameters=model.parameters())
+"""
+
+
+@pytest.mark.parametrize(("dtype", "expected"), [("float16", {"layers.py:13 AMP303"}), ("bfloat16", set())])
+def test_an_object_around_the_scaler_trains_too(tmp_path: Path, dtype: str, expected: set[str]) -> None:
+    root = project(tmp_path, layers=LAYERS, engine=WRAPPED.format(dtype=dtype))
+    assert numerics(root) == expected
+
+
+BESIDE = (
+    LAYERS
+    + """
+
+class Mlp(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.inner(x)
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [("float16", {"layers.py:13 AMP303"}), ("bfloat16", set())],
+)
+def test_a_layer_beside_one_that_is_called_is_judged_by_its_project(
+    tmp_path: Path, dtype: str, expected: set[str]
+) -> None:
+    calls = f"""
+        import torch
+        from layers import Mlp
+
+        def mixed(x):
+            mlp = Mlp()
+            with torch.autocast("cuda", dtype=torch.{dtype}):
+                return mlp(x @ x)
+        """
+    root = project(tmp_path, layers=BESIDE, engine=engine("criterion(model(x), y)"), calls=calls)
+    assert numerics(root) == expected
+
+
 MATCHER = """
 import torch
 
