@@ -139,7 +139,7 @@ class Dtypes:
         Nothing of a file that enters regions itself, nor of a function that is known to be called in one: there is no need
         to guess. Of what stands beside such a function nothing is said, either, unless all are called in float16.
         """
-        if any(True for _ in self._own_regions()) or not all(map(_may_be_float16, self._given_regions())):
+        if any(region.device != "grad" for region in self._own_regions()) or not all(map(_may_be_float16, self._given_regions())):
             return ()
         idle = idle_functions(self._tree, large_numbers(self._tree))
         if len(idle) == len(self._tree.find(cst.FunctionDef)):

@@ -257,7 +257,9 @@ class Mlp(torch.nn.Module):
         self.inner = torch.nn.Linear(8, 8)
 
     def forward(self, x):
-        return self.inner(x)
+        with torch.no_grad():
+            scale = self.inner.weight.abs().amax()
+        return self.inner(x) / scale
 """
 )
 
