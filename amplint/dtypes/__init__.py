@@ -24,7 +24,7 @@ from amplint.file import FLOAT16_TRAINING, File
 from amplint.model.caller_contexts import CallerContext
 from amplint.model.events import Region
 from amplint.model.rule_options import Option
-from amplint.model.torch.precision import EITHER_HALF, FLOAT16
+from amplint.model.torch.precision import FLOAT16
 
 __all__ = [
     "ConstantEffect",
@@ -139,7 +139,9 @@ class Dtypes:
         Nothing of a file that enters regions itself, nor of a function that is known to be called in one: there is no need
         to guess. Of what stands beside such a function nothing is said, either, unless all are called in float16.
         """
-        if any(region.device != "grad" for region in self._own_regions()) or not all(map(_may_be_float16, self._given_regions())):
+        if any(region.device != "grad" for region in self._own_regions()) or not all(
+            region.lowers and region.may_be_float16 for region in self._given_regions()
+        ):
             return ()
         idle = idle_functions(self._tree, large_numbers(self._tree))
         if len(idle) == len(self._tree.find(cst.FunctionDef)):
@@ -197,10 +199,6 @@ class Dtypes:
     def in_loss(self, operation: Operation) -> bool:
         """Whether a gradient that starts at a loss flows through the operation."""
         return operation in self._flow.reached
-
-
-def _may_be_float16(region: Region) -> bool:
-    return region.lowers and region.dtype in (FLOAT16, EITHER_HALF)
 
 
 def _place(context: CallerContext) -> Range:

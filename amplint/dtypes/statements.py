@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 import libcst as cst
 
@@ -10,6 +10,7 @@ from amplint.dtypes import containers
 from amplint.dtypes.calls import Calls
 from amplint.dtypes.expressions import BINARY, OutOfBudget
 from amplint.dtypes.frames import StackFrame
+from amplint.dtypes.precision_tests import side_without_amp
 from amplint.dtypes.shapes import value_of
 from amplint.dtypes.values import (
     NO_ARGUMENTS,
@@ -114,7 +115,7 @@ class Statements(Calls):
             frame.variables[node.name.value] = Class(node)
         elif isinstance(node, cst.Match):
             self.evaluate(node.subject, frame)
-            self._branches([case.body for case in node.cases], frame, exhaustive=False)
+            self._branches([case.body for case in node.cases], frame, {}, exhaustive=False)
 
     def _small(self, node: cst.BaseSmallStatement, frame: StackFrame) -> None:
         if type(node) is cst.Expr:
@@ -151,10 +152,12 @@ class Statements(Calls):
 
     def _if(self, node: cst.If, frame: StackFrame) -> None:
         bodies: list[cst.BaseSuite] = []
+        off: dict[cst.BaseSuite, Region] = {}
         branch: cst.If | cst.Else | None = node
         while isinstance(branch, cst.If):
             self.evaluate(branch.test, frame)
             decided = self.asked_dtype(branch.test, frame)
+            off.update(filter(None, [side_without_amp(branch, self.contexts)]))
             if decided is not False:
                 bodies.append(branch.body)
             if decided:
@@ -162,15 +165,24 @@ class Statements(Calls):
             branch = branch.orelse
         if isinstance(branch, cst.Else):
             bodies.append(branch.body)
-        self._branches(bodies, frame, exhaustive=branch is not None)
+        self._branches(bodies, frame, off, exhaustive=branch is not None)
 
-    def _branches(self, bodies: Sequence[cst.BaseSuite], frame: StackFrame, *, exhaustive: bool) -> None:
-        before = frame.variables
+    def _branches(
+        self,
+        bodies: Sequence[cst.BaseSuite],
+        frame: StackFrame,
+        off: Mapping[cst.BaseSuite, Region],
+        *,
+        exhaustive: bool,
+    ) -> None:
+        before, around = frame.variables, frame.regions
         results: list[tuple[dict[str, Value], bool]] = [] if exhaustive else [(before, True)]
         for body in bodies:
             frame.variables, frame.alive = dict(before), True
+            frame.regions = (*around, off[body]) if body in off else around
             self.run(body, frame)
             results.append((frame.variables, frame.alive))
+        frame.regions = around
         frame.merge(before, results)
 
     def _loop(self, node: cst.For | cst.While, frame: StackFrame) -> None:
