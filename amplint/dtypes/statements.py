@@ -88,6 +88,8 @@ class Statements(Calls):
                 method = next(filter(None, map(info.method, names)), None)
                 if method is not None:
                     yield self.invoke(Closure(method, None, one), arguments, frame, target.method or info.name)
+            elif isinstance(one, Closure) and not target.method:
+                yield self.invoke(one, arguments, frame, target.name)
 
     def _make(self, node: cst.CSTNode | None) -> Value:
         """The object that a class, or a function, makes when it is called."""

@@ -230,6 +230,46 @@ def test_a_layer_that_nobody_is_seen_to_call_is_judged_by_its_project(
     assert numerics(root) == expected
 
 
+FACTORY = """
+import torch
+
+def init_loss(labels, temperature, name="plain"):
+    def contrastive(z):
+        similar = (z @ z.T / temperature).exp()
+        shares = similar.div(similar.sum(dim=1, keepdim=True)) @ labels
+        return torch.log(shares).mean()
+
+    def plain(z):
+        return (z - labels).pow(2).mean()
+
+    return {returned}
+"""
+TAKING = """
+import torch
+from losses import init_loss
+
+def main(encoder, loader, optimizer, scaler, labels):
+    criterion = init_loss(labels, 0.1)
+
+    for x in loader:
+        def step():
+            with torch.autocast("cuda", dtype=torch.float16):
+                loss = criterion(encoder(x))
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        step()
+"""
+
+
+@pytest.mark.parametrize(("returned", "expected"), [("contrastive", {"losses.py:8 AMP301"}), ("plain", set())])
+def test_a_function_that_a_function_makes_runs_in_the_region_of_its_caller(
+    tmp_path: Path, returned: str, expected: set[str]
+) -> None:
+    root = project(tmp_path, losses=FACTORY.format(returned=returned), engine=TAKING)
+    assert numerics(root) == expected
+
+
 WRAPPED = """
 import torch
 
