@@ -143,10 +143,10 @@ class Dtypes:
             region.lowers and region.may_be_float16 for region in self._given_regions()
         ):
             return ()
-        idle = idle_functions(self._tree, large_numbers(self._tree))
-        if len(idle) == len(self._tree.find(cst.FunctionDef)):
+        settled = {*idle_functions(self._tree, large_numbers(self._tree)), *self._entered_functions}
+        if settled.issuperset(self._tree.find(cst.FunctionDef)):
             return ()
-        self._elsewhere.whole_file(Region("cuda", FLOAT16, "maybe"), frozenset(idle))
+        self._elsewhere.whole_file(Region("cuda", FLOAT16, "maybe"), settled)
         found = distinct_uses(constants(self._elsewhere.operations))
         return tuple(each for each in found if self._is_made_beside(each) and not self._is_entered(each.operation))
 
@@ -155,9 +155,10 @@ class Dtypes:
         return self._tree.enclosing(operation.node, cst.FunctionDef) in self._entered_functions
 
     @cached_property
-    def _entered_functions(self) -> frozenset[cst.CSTNode | None]:
+    def _entered_functions(self) -> frozenset[cst.FunctionDef]:
         entered = (each for each in self._flow.operations if each in self._callers)
-        return frozenset(self._tree.enclosing(each.node, cst.FunctionDef) for each in entered)
+        around = (self._tree.enclosing(each.node, cst.FunctionDef) for each in entered)
+        return frozenset(each for each in around if isinstance(each, cst.FunctionDef))
 
     def _is_made_beside(self, constant: ConstantUse) -> bool:
         """Whether the operand is brought to half by the function in which the constant stands."""
