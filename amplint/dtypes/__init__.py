@@ -156,6 +156,8 @@ class Dtypes:
 
     @cached_property
     def _entered_functions(self) -> frozenset[cst.FunctionDef]:
+        if not self._entered:  # as nearly always; the flow may be needed for nothing else
+            return frozenset()
         entered = (each for each in self._flow.operations if each in self._callers)
         around = (self._tree.enclosing(each.node, cst.FunctionDef) for each in entered)
         return frozenset(each for each in around if isinstance(each, cst.FunctionDef))
