@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, TypeVar
@@ -38,6 +39,9 @@ TRAINING = "mixed-precision-training"
 """What a file says besides that scales losses, or propagates some itself: more than inference runs in half precision."""
 FLOAT16_TRAINING = "float16-training"
 """What a file says to the whole run that trains under float16 autocast."""
+
+_PROPAGATES = re.compile(r"backward\(|scaler\(\s*\w*loss")
+"""How a file propagates losses: itself, or by an object around its scaler, `loss_scaler(loss, optimizer)`."""
 
 Fact = TypeVar("Fact")
 
@@ -189,7 +193,7 @@ class File:
         lowers = any(
             region is not None and region.lowers and region.dtype in (FLOAT16, EITHER_HALF) for region in entered
         )
-        return lowers and "backward(" in self.source.text
+        return lowers and _PROPAGATES.search(self.source.text) is not None
 
     def _is_handed_on(self, node: cst.CSTNode) -> bool:
         """Whether a class is bound to another name, by which it will be called, or preset by `functools.partial`."""

@@ -42,7 +42,8 @@ that float16 rounded to 0 or 1 stays so. You get no fix where the statement comp
 ## Limitations
 A criterion that is chosen at run time is not known to be this one. A function that another file calls inside a region
 is judged there: what is called by the name of a parameter is what the project makes under that name. A region around
-the loss alone that a parameter of the function switches, off by default, is taken for an island.
+the loss alone that a parameter of the function switches, off by default, is taken for an island. Where one side of an
+`if` about AMP (`if self.fp16:`) switches autocast off, the other side is taken to run without it.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#prefer-binary-cross-entropy-with-logits-over-binary-cross-entropy

@@ -27,7 +27,8 @@ Wanted = str | int
 
 
 class Held(NamedTuple):
-    """What an expression may hold: a function, a class, or an object that is `made` by calling the class."""
+    """What an expression may hold: a function, a class, or what is `made` by calling it: an object of the class, or a function
+    that the function defines and returns."""
 
     definition: Definition
     made: bool = False
@@ -75,7 +76,7 @@ class HeldValues:
             if any(isinstance(each, ast.Starred) for each in call.args):
                 continue
             given = dict(zip(names, call.args)) | {each.arg: each.value for each in call.keywords if each.arg}
-            if name in given and any(each.definition == function for each in self._of(path, call.func, scope)):
+            if name in given and any(each == Held(function) for each in self._of(path, call.func, scope)):
                 value = given[name]
                 yield from (
                     self._of_table(path, value, element, scope, 0) if element else self._of(path, value, scope, name)
@@ -233,12 +234,22 @@ class HeldValues:
             if not isinstance(node, ast.Return) or node.value is None:
                 continue
             scope = function.node if not isinstance(function.node, ast.ClassDef) else None
+            if _is_defined_in(function.node, node.value):
+                yield Held(function, made=True)
+                continue
             if not isinstance(node.value, ast.Tuple):
                 yield from self._of(function.path, node.value, scope, wanted, hops)
                 continue
             for index, part in enumerate(node.value.elts):
                 if wanted == (index if isinstance(wanted, int) else spelling_of(part)):
                     yield from self._of(function.path, part, scope, "", hops)
+
+
+def _is_defined_in(function: ast.stmt, value: ast.expr) -> bool:
+    """Whether an expression names a function that stands in another one."""
+    if not isinstance(function, ast.FunctionDef) or not isinstance(value, ast.Name):
+        return False
+    return any(isinstance(each, ast.FunctionDef) and each.name == value.id for each in function.body)
 
 
 def _is_container(table: ast.expr) -> TypeGuard[ast.Call]:

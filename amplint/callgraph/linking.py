@@ -61,7 +61,8 @@ class Links:
     def _called(self, held: Held, target: Target) -> list[Target]:
         """The functions that run when what an expression holds is called as a target says."""
         definition, made = held
-        if isinstance(definition.node, ast.ClassDef) is not made or (target.method and not made):
+        is_class = isinstance(definition.node, ast.ClassDef)
+        if (is_class and not made) or (target.method and not (is_class and made)):
             return []
         behind = self._values.of_property(definition, target.method) if target.method else None
         if behind is None:

@@ -137,15 +137,32 @@ class Dtypes:
     def constants_if_lowered(self) -> tuple[ConstantUse, ...]:
         """Constants that would meet float16 tensors, which the function itself computes, if its caller entered a region.
 
-        Nothing of a file that enters regions itself, or is known to be called in one: there is no need to guess.
+        Nothing of a file that enters regions itself, nor of a function that is known to be called in one: there is no need
+        to guess. Of what stands beside such a function nothing is said, either, unless all are called in float16.
         """
-        if any(True for _ in self._regions()):
+        if any(region.device != "grad" for region in self._own_regions()) or not all(
+            region.lowers and region.may_be_float16 for region in self._given_regions()
+        ):
             return ()
         met = functions_met(self._file)
+        met = met and met - self._entered_functions
         if not met:
             return ()
         self._elsewhere.whole_file(Region("cuda", FLOAT16, "maybe"), frozenset(self._tree.find(cst.FunctionDef)) - met)
-        return tuple(filter(self._is_made_beside, distinct_uses(constants(self._elsewhere.operations))))
+        found = distinct_uses(constants(self._elsewhere.operations))
+        return tuple(each for each in found if self._is_made_beside(each) and not self._is_entered(each.operation))
+
+    def _is_entered(self, operation: Operation) -> bool:
+        """Whether an operation stands in a function that was followed as code of another file enters it."""
+        return self._tree.enclosing(operation.node, cst.FunctionDef) in self._entered_functions
+
+    @cached_property
+    def _entered_functions(self) -> frozenset[cst.FunctionDef]:
+        if not self._entered:  # as nearly always; the flow may be needed for nothing else
+            return frozenset()
+        entered = (each for each in self._flow.operations if each in self._callers)
+        around = (self._tree.enclosing(each.node, cst.FunctionDef) for each in entered)
+        return frozenset(each for each in around if isinstance(each, cst.FunctionDef))
 
     def _is_made_beside(self, constant: ConstantUse) -> bool:
         """Whether the operand is brought to half by the function in which the constant stands."""
@@ -168,13 +185,21 @@ class Dtypes:
         return any(region.lowers and region.dtype == FLOAT16 for region in self._regions())
 
     def _regions(self) -> Iterator[Region]:
+        yield from self._own_regions()
+        yield from self._given_regions()
+
+    def _given_regions(self) -> Iterator[Region]:
+        """The regions in which others call functions of this file."""
+        return (context.region for context in self._entered if context.region is not None)
+
+    def _own_regions(self) -> Iterator[Region]:
+        """The regions that the file enters itself."""
         for item in self._tree.find(cst.WithItem):
             region = self._contexts.of(item.item)
             if region is not None:
                 yield region
         for function in self._tree.find(cst.FunctionDef):
             yield from self._contexts.decorating(function)
-        yield from (context.region for context in self._entered if context.region is not None)
 
     def in_loss(self, operation: Operation) -> bool:
         """Whether a gradient that starts at a loss flows through the operation."""

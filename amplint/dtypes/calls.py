@@ -113,7 +113,7 @@ class Calls(HigherOrder):
         if isinstance(base, Tensor) and (kept := self.kept.get(dotted(func))) is not None:
             return self.apply(kept, node, name, arguments, frame)
         if isinstance(base, Choice) and name not in layers.SAME_MODULE:
-            return joined([self._method_of(each, node, func, name, arguments, frame) for each in base.options])
+            return joined([self._method_of(each, node, func, name, arguments, frame) for each in base.used])
         return self._method_of(base, node, func, name, arguments, frame)
 
     def _method_of(
@@ -165,8 +165,8 @@ class Calls(HigherOrder):
 
     def apply(self, value: Value, node: cst.Call, called: str, arguments: Arguments, frame: StackFrame) -> Value:
         if isinstance(value, Choice):
-            made = [each for each in value.options if not self._is_excluded(each, node)]
-            return joined([self.apply(each, node, called, arguments, frame) for each in made or value.options])
+            made = [each for each in value.used if not self._is_excluded(each, node)]
+            return joined([self.apply(each, node, called, arguments, frame) for each in made or value.used])
         if isinstance(value, Closure):
             return self.invoke(value, arguments, frame, called)
         if isinstance(value, FromLibrary):

@@ -8,10 +8,11 @@ import libcst as cst
 
 from amplint.dtypes.arithmetic import truth
 from amplint.dtypes.frames import StackFrame
-from amplint.dtypes.lattice import join_values, unknown
+from amplint.dtypes.lattice import join_values, read, unknown
 from amplint.dtypes.literals import literal
 from amplint.dtypes.value_parts import ValueParts
 from amplint.dtypes.values import (
+    NOTHING,
     UNKNOWN,
     Arguments,
     Closure,
@@ -98,7 +99,7 @@ class Expressions(ValueParts, ABC):
             decided = self.asked_dtype(node.test, frame)
             if decided is not None:
                 return self.evaluate(node.body if decided else node.orelse, frame)
-            return join_values(self.evaluate(node.body, frame), self.evaluate(node.orelse, frame))
+            return read(join_values(self.assigned(node.body, frame), self.assigned(node.orelse, frame)))
         if type(node) is cst.NamedExpr:
             value = self.evaluate(node.value, frame)
             self.assign(node.target, value, frame)
@@ -114,6 +115,15 @@ class Expressions(ValueParts, ABC):
         if type(node) is cst.Await:
             return self.evaluate(node.expression, frame)
         return unknown(*self.parts_of(node, frame))
+
+    def assigned(self, node: cst.BaseExpression, frame: StackFrame) -> Value:
+        """The value that something is given, where `None` tells that it may be no module; whoever reads it learns nothing.
+
+        Args:
+            node: the expression that is assigned, or returned.
+            frame: where evaluation stands.
+        """
+        return NOTHING if type(node) is cst.Name and node.value == "None" else self.evaluate(node, frame)
 
     def asked_dtype(self, test: cst.BaseExpression, frame: StackFrame) -> bool | None:
         """The answer to a test such as `x.dtype == torch.float16`; None where it is not known, or something else is asked.

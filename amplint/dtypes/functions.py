@@ -8,6 +8,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.dtypes.frames import StackFrame
+from amplint.dtypes.lattice import read
 from amplint.dtypes.literals import joined
 from amplint.dtypes.tensor_calls import TensorCalls, no_result
 from amplint.dtypes.values import (
@@ -91,7 +92,7 @@ class Functions(TensorCalls):
 
     def attribute_of(self, instance: Instance, name: str, frame: StackFrame) -> Value:
         if name in instance.attributes:
-            return self._placed_here(instance.attributes[name])
+            return self._placed_here(read(instance.attributes[name]))
         method = self.classes.of(instance.cls).method(name)
         if method is None:
             return UNKNOWN
@@ -186,7 +187,7 @@ class Functions(TensorCalls):
             value = self.evaluate(node.body, frame)
         else:
             self.run(node.body, frame)
-            value = joined(frame.returned)
+            value = read(joined(frame.returned))
         if entered_loss:
             self.reach(value, frame)
         return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from amplint.dtypes.values import (
+    NOTHING,
     UNKNOWN,
     Choice,
     Class,
@@ -40,6 +41,8 @@ def join_values(left: Value, right: Value) -> Value:
     """
     if left is right or left == right:
         return left
+    if (left is NOTHING or right is NOTHING) and not (isinstance(left, _CALLED) or isinstance(right, _CALLED)):
+        return join_values(read(left), read(right))
     if isinstance(left, Items) and isinstance(right, Items):
         shared = [join_values(one, other) for one, other in zip(left.items, right.items)]
         if len(left.items) == len(right.items):
@@ -79,6 +82,11 @@ def join_values(left: Value, right: Value) -> Value:
     )
 
 
+def read(value: Value) -> Value:
+    """What is known of a value that is read: where only `None` was seen, something else is assigned out of sight."""
+    return UNKNOWN if value is NOTHING else value
+
+
 def _join_records(left: Record, right: Record) -> Record:
     """One of two dictionaries; a key that only one of them has is read only where it is there."""
     one, other = dict(left.fields), dict(right.fields)
@@ -94,7 +102,7 @@ def _one_of(*values: Value) -> Value:
     options: dict[Value, None] = {}
     for value in values:
         for option in value.options if isinstance(value, Choice) else (value,):
-            if isinstance(option, _CALLED):
+            if isinstance(option, _CALLED) or option is NOTHING:
                 options[option] = None
             elif tensors(option) and any(each.dtype != precision.UNKNOWN or each.through for each in tensors(option)):
                 return unknown(*values)

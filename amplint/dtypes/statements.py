@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 import libcst as cst
 
@@ -10,6 +10,7 @@ from amplint.dtypes import containers
 from amplint.dtypes.calls import Calls
 from amplint.dtypes.expressions import BINARY, OutOfBudget
 from amplint.dtypes.frames import StackFrame
+from amplint.dtypes.precision_tests import side_without_amp
 from amplint.dtypes.shapes import value_of
 from amplint.dtypes.values import (
     NO_ARGUMENTS,
@@ -87,6 +88,8 @@ class Statements(Calls):
                 method = next(filter(None, map(info.method, names)), None)
                 if method is not None:
                     yield self.invoke(Closure(method, None, one), arguments, frame, target.method or info.name)
+            elif isinstance(one, Closure) and not target.method:
+                yield self.invoke(one, arguments, frame, target.name)
 
     def _make(self, node: cst.CSTNode | None) -> Value:
         """The object that a class, or a function, makes when it is called."""
@@ -114,25 +117,25 @@ class Statements(Calls):
             frame.variables[node.name.value] = Class(node)
         elif isinstance(node, cst.Match):
             self.evaluate(node.subject, frame)
-            self._branches([case.body for case in node.cases], frame, exhaustive=False)
+            self._branches([case.body for case in node.cases], frame, {}, exhaustive=False)
 
     def _small(self, node: cst.BaseSmallStatement, frame: StackFrame) -> None:
         if type(node) is cst.Expr:
             self.evaluate(node.value, frame)
         elif type(node) is cst.Assign:
-            value = self.evaluate(node.value, frame)
+            value = self.assigned(node.value, frame)
             for target in node.targets:
                 self.assign(target.target, value, frame)
                 if isinstance(target.target, cst.Subscript):
                     self._store(target.target, node.value, value, frame)
         elif type(node) is cst.AnnAssign:
             if node.value is not None:
-                self.assign(node.target, self.evaluate(node.value, frame), frame)
+                self.assign(node.target, self.assigned(node.value, frame), frame)
         elif type(node) is cst.AugAssign:
             value = self.binary(BINARY.get(type(node.operator), ""), node, node.target, node.value, frame, True)
             self.assign(node.target, value, frame)
         elif type(node) is cst.Return:
-            frame.returned.append(self.evaluate(node.value, frame) if node.value is not None else UNKNOWN)
+            frame.returned.append(self.assigned(node.value, frame) if node.value is not None else UNKNOWN)
             frame.alive = False
         elif isinstance(node, (cst.Raise, cst.Break, cst.Continue)):
             frame.alive = False
@@ -151,10 +154,12 @@ class Statements(Calls):
 
     def _if(self, node: cst.If, frame: StackFrame) -> None:
         bodies: list[cst.BaseSuite] = []
+        off: dict[cst.BaseSuite, Region] = {}
         branch: cst.If | cst.Else | None = node
         while isinstance(branch, cst.If):
             self.evaluate(branch.test, frame)
             decided = self.asked_dtype(branch.test, frame)
+            off.update(filter(None, [side_without_amp(branch, self.contexts)]))
             if decided is not False:
                 bodies.append(branch.body)
             if decided:
@@ -162,15 +167,24 @@ class Statements(Calls):
             branch = branch.orelse
         if isinstance(branch, cst.Else):
             bodies.append(branch.body)
-        self._branches(bodies, frame, exhaustive=branch is not None)
+        self._branches(bodies, frame, off, exhaustive=branch is not None)
 
-    def _branches(self, bodies: Sequence[cst.BaseSuite], frame: StackFrame, *, exhaustive: bool) -> None:
-        before = frame.variables
+    def _branches(
+        self,
+        bodies: Sequence[cst.BaseSuite],
+        frame: StackFrame,
+        off: Mapping[cst.BaseSuite, Region],
+        *,
+        exhaustive: bool,
+    ) -> None:
+        before, around = frame.variables, frame.regions
         results: list[tuple[dict[str, Value], bool]] = [] if exhaustive else [(before, True)]
         for body in bodies:
             frame.variables, frame.alive = dict(before), True
+            frame.regions = (*around, off[body]) if body in off else around
             self.run(body, frame)
             results.append((frame.variables, frame.alive))
+        frame.regions = around
         frame.merge(before, results)
 
     def _loop(self, node: cst.For | cst.While, frame: StackFrame) -> None:

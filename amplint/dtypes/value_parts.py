@@ -9,7 +9,7 @@ import libcst as cst
 
 from amplint.dtypes import containers
 from amplint.dtypes.frames import StackFrame
-from amplint.dtypes.lattice import join_values, unknown
+from amplint.dtypes.lattice import join_values, read, unknown
 from amplint.dtypes.literals import SIZE, item, joined, limit
 from amplint.dtypes.operators import Operators
 from amplint.dtypes.values import (
@@ -94,7 +94,7 @@ class ValueParts(Operators, ABC):
         """
         found = frame.lookup(node.value)
         if found is not None:
-            return found
+            return read(found)
         if node.value in ("True", "False"):
             return Number(float(node.value == "True"))
         return self.definition(node) or self._named_by_library(node) or UNKNOWN
@@ -150,7 +150,7 @@ class ValueParts(Operators, ABC):
         if isinstance(base, Record):
             return containers.held(base, name)
         if isinstance(base, Choice):
-            return joined([self.part(option, name, frame) for option in base.options])
+            return joined([self.part(option, name, frame) for option in base.used])
         if isinstance(base, Layer) and name == "weight":
             return Tensor(precision.FLOAT32)
         return UNKNOWN
@@ -202,7 +202,7 @@ class ValueParts(Operators, ABC):
         if isinstance(base, Record):
             return containers.held(base, key)
         if isinstance(base, Instance) and key in base.attributes:
-            return base.attributes[key]
+            return read(base.attributes[key])
         if isinstance(base, Items):
             position = self.evaluate(index.value, frame) if isinstance(index, cst.Index) else None
             return item(base, position)

@@ -175,14 +175,39 @@ class Record:
 
 
 @frozen
+class Nothing:
+    """`None` in the place of a module or function: no way that goes on calls it."""
+
+
+@frozen
 class Choice:
     """One of several modules, functions or classes, or something unknown; which one, a run decides."""
 
     options: tuple[Value, ...]
 
+    @property
+    def used(self) -> tuple[Value, ...]:
+        """The options that code may go on with: all but `None`."""
+        return tuple(option for option in self.options if option is not NOTHING)
 
-Value = Tensor | Number | DType | Finfo | Items | Layer | Closure | Class | FromLibrary | Instance | Record | Choice
+
+Value = (
+    Tensor
+    | Number
+    | DType
+    | Finfo
+    | Items
+    | Layer
+    | Closure
+    | Class
+    | FromLibrary
+    | Instance
+    | Record
+    | Nothing
+    | Choice
+)
 UNKNOWN = Tensor()
+NOTHING = Nothing()
 
 
 def told(value: Value) -> Value:

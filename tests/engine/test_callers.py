@@ -255,6 +255,100 @@ def test_a_layer_that_nobody_is_seen_to_call_is_judged_by_its_project(
     assert numerics(root) == expected
 
 
+FACTORY = """
+import torch
+
+def init_loss(labels, temperature, name="plain"):
+    def contrastive(z):
+        similar = (z @ z.T / temperature).exp()
+        shares = similar.div(similar.sum(dim=1, keepdim=True)) @ labels
+        return torch.log(shares).mean()
+
+    def plain(z):
+        return (z - labels).pow(2).mean()
+
+    return {returned}
+"""
+TAKING = """
+import torch
+from losses import init_loss
+
+def main(encoder, loader, optimizer, scaler, labels):
+    criterion = init_loss(labels, 0.1)
+
+    for x in loader:
+        def step():
+            with torch.autocast("cuda", dtype=torch.float16):
+                loss = criterion(encoder(x))
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        step()
+"""
+
+
+@pytest.mark.parametrize(("returned", "expected"), [("contrastive", {"losses.py:8 AMP301"}), ("plain", set())])
+def test_a_function_that_a_function_makes_runs_in_the_region_of_its_caller(
+    tmp_path: Path, returned: str, expected: set[str]
+) -> None:
+    root = project(tmp_path, losses=FACTORY.format(returned=returned), engine=TAKING)
+    assert numerics(root) == expected
+
+
+WRAPPED = """
+import torch
+
+def train_one_epoch(model, loader, optimizer, loss_scaler):
+    for x, y in loader:
+        with torch.autocast("cuda", dtype=torch.{dtype}):
+            loss = model(x, y)
+        loss_scaler(loss, optimizer, parameters=model.parameters())
+"""
+
+
+@pytest.mark.parametrize(("dtype", "expected"), [("float16", {"layers.py:13 AMP303"}), ("bfloat16", set())])
+def test_an_object_around_the_scaler_trains_too(tmp_path: Path, dtype: str, expected: set[str]) -> None:
+    root = project(tmp_path, layers=LAYERS, engine=WRAPPED.format(dtype=dtype))
+    assert numerics(root) == expected
+
+
+BESIDE = (
+    LAYERS
+    + """
+
+class Mlp(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        with torch.no_grad():
+            scale = self.inner.weight.abs().amax()
+        return self.inner(x) / scale
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [("float16", {"layers.py:13 AMP303"}), ("bfloat16", set())],
+)
+def test_a_layer_beside_one_that_is_called_is_judged_by_its_project(
+    tmp_path: Path, dtype: str, expected: set[str]
+) -> None:
+    calls = f"""
+        import torch
+        from layers import Mlp
+
+        def mixed(x):
+            mlp = Mlp()
+            with torch.autocast("cuda", dtype=torch.{dtype}):
+                return mlp(x @ x)
+        """
+    root = project(tmp_path, layers=BESIDE, engine=engine("criterion(model(x), y)"), calls=calls)
+    assert numerics(root) == expected
+
+
 MATCHER = """
 import torch
 

@@ -1,0 +1,44 @@
+"""Tests of whether AMP is on, and the side of them that runs without."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from amplint.model import vocabulary
+from amplint.model.events import Region
+from amplint.roles.autocast_contexts import Contexts
+from amplint.syntax.names import dotted
+
+
+def side_without_amp(node: cst.If, contexts: Contexts) -> tuple[cst.BaseSuite, Region] | None:
+    """The side of an `if` on which autocast is off, with the region that says so.
+
+    Code that switches autocast off where a flag of AMP is set, and nowhere else, is under no autocast where it is not set.
+
+    Args:
+        node: the `if`, the one of an `elif` included.
+        contexts: what regions the file enters.
+    """
+    if not isinstance(node.orelse, cst.Else):
+        return None
+    test, set_side, plain = node.test, node.body, node.orelse.body
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        test, set_side, plain = test.expression, plain, set_side
+    if not _asks_for_amp(test) or _switched_off(plain, contexts) is not None:
+        return None
+    off = _switched_off(set_side, contexts)
+    return None if off is None else (plain, off)
+
+
+def _asks_for_amp(test: cst.BaseExpression) -> bool:
+    if isinstance(test, cst.Call):
+        return dotted(test.func).rpartition(".")[2] == "is_autocast_enabled"
+    name = dotted(test).rpartition(".")[2]
+    return vocabulary.AMP_FLAG.search(name) is not None
+
+
+def _switched_off(side: cst.BaseSuite, contexts: Contexts) -> Region | None:
+    """The disabled region that a side enters."""
+    items = (item.item for statement in side.body if isinstance(statement, cst.With) for item in statement.items)
+    regions = (contexts.of(item) for item in items)
+    return next((each for each in regions if each is not None and each.device != "grad" and each.enabled == "no"), None)
