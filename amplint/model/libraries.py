@@ -154,7 +154,8 @@ LIBRARIES = (
     Library(
         "Ignite",
         ("ignite",),
-        "update functions that the user writes, like any other function; a `Checkpoint` that is given the optimizer and not the "
+        "update functions that the user writes, which an `Engine` calls for each batch, and what is registered for "
+        "`ITERATION_COMPLETED` after them; a `Checkpoint` that is given the optimizer and not the "
         "scaler is a finding",
         "`create_supervised_trainer` and `supervised_training_step_amp` run the loop",
         beside=("ignite.metrics", "ignite.utils"),
@@ -220,6 +221,9 @@ OTHER_FRAMEWORKS = frozenset(
 
 RETURNS_WHAT_IT_GETS = frozenset({"apex.amp.initialize"})
 """Functions that change models and optimizers in place, and return them."""
+
+CALLS_FOR_EACH_BATCH = frozenset({"ignite.engine.Engine", "ignite.engine.engine.Engine"})
+"""Classes whose objects call a function for each batch: the first that they are made with."""
 
 _TRAINS = re.compile(r"scaler|optim|\.amp(\.|$)", re.IGNORECASE)
 """What of another framework takes part in training; a PyTorch loop may write its logs with TensorFlow."""
