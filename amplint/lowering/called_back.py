@@ -9,10 +9,11 @@ import libcst as cst
 from amplint.lowering.function_scope import FunctionScope
 from amplint.model import vocabulary
 from amplint.model.libraries import CALLS_FOR_EACH_BATCH
-from amplint.syntax.access_paths import path_of
+from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.words import words
 
 _REGISTERS = frozenset({"on", "add_event_handler"})
+_LAST_NAMES = frozenset(name.rpartition(".")[2] for name in CALLS_FOR_EACH_BATCH)
 _AFTER_EACH = "ITERATION_COMPLETED"
 
 
@@ -30,7 +31,9 @@ class CalledBack:
     @property
     def first(self) -> cst.BaseExpression | None:
         """The function that the object is made with; None where it calls nothing back that is known."""
-        called_back = bool(self._made.args) and self._scope.names.all_in(self._made.func, CALLS_FOR_EACH_BATCH)
+        if called_name(self._made) not in _LAST_NAMES or not self._made.args:  # asked of every call
+            return None
+        called_back = self._scope.names.all_in(self._made.func, CALLS_FOR_EACH_BATCH)
         return self._made.args[0].value if called_back else None
 
     @property
