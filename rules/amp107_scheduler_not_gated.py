@@ -56,7 +56,8 @@ different functions, where the scaler may be None, and where there is a test alr
 ## Limitations
 A scale that has sunk to zero cannot fall any more, so the test stops noticing skips. Schedulers of other libraries
 count only if their name, or how they are used, says what they are. A hook counts if its base class comes from a
-file of the project whose trainer steps through a scaler, or if such a trainer makes it.
+file of the project whose trainer steps through a scaler, or if such a trainer makes it. A schedule that accelerate's
+`prepare` was not given counts if the same function prepares its optimizer in float16.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
@@ -70,6 +71,7 @@ from functools import partial
 
 from amplint.diagnostics import SAFE, NoFix
 from amplint.facts.hook_schedules import HookSchedules
+from amplint.facts.unprepared_schedules import UnpreparedSchedules
 from amplint.model.observables import SCHEDULER_LEAD, Observable
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
@@ -106,6 +108,11 @@ _OWN = r"self\.\w*sched\w*\.step\(\)"
 )
 def check(file: File) -> Iterator[Finding]:
     yield from _in_paths(file)
+    yield from _in_hooks(file)
+    yield from _unprepared(file)
+
+
+def _in_hooks(file: File) -> Iterator[Finding]:
     for each in file.fact(HookSchedules).found:
         schedule = hazard_calls.receiver(each.advance) or each.advance
         scaler = hazard_calls.receiver(each.step) if each.step is not None else None
@@ -117,6 +124,18 @@ def check(file: File) -> Iterator[Finding]:
             related=file.related("stepped, or skipped, here", each.step) if each.step is not None else (),
             fix=NoFix("the step and the schedule are in two methods"),
             needs=frozenset({each.driver}) if each.driver else frozenset(),
+        )
+
+
+def _unprepared(file: File) -> Iterator[Finding]:
+    for each in file.fact(UnpreparedSchedules).found:
+        schedule = file.tree.text(hazard_calls.receiver(each.advance) or each.advance)
+        yield Finding(
+            file.range(each.advance.func),
+            f"`{schedule}` advances even when the accelerator skips the optimizer step",
+            note="a schedule that `prepare` was given waits for the optimizer's steps; any other advances at each call",
+            related=file.related("stepped, or skipped, here", each.step),
+            fix=NoFix("`prepare` may hand its objects to code that does not know of the schedule"),
         )
 
 

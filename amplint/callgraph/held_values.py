@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
 
+from amplint.callgraph import factories
 from amplint.callgraph.assigned_values import ATTRIBUTE, NAME, AssignedValue, AssignedValues, spelling_of
 from amplint.callgraph.definitions import Definition, Definitions, Function, Scope
 from amplint.callgraph.import_graph import ImportGraph
@@ -208,7 +209,12 @@ class HeldValues:
                     yield Held(Definition(found, node))
 
     def _of_result(self, path: Path, call: ast.Call, scope: Scope, wanted: Wanted, hops: int) -> Iterator[Held]:
-        for each in self._of(path, call.func, scope, hops=hops + 1):
+        made_by = factories.method_of_class(self.definitions, path, call.func, scope)
+        if made_by is not None:
+            yield from self._returned(made_by, wanted, hops + 1)
+            return
+        owner = factories.class_around(self.definitions, path, call.func, scope)
+        for each in [Held(owner)] if owner is not None else self._of(path, call.func, scope, hops=hops + 1):
             if isinstance(each.definition.node, ast.ClassDef):
                 if not (each.made or isinstance(wanted, int)):
                     yield each._replace(made=True)
@@ -224,12 +230,20 @@ class HeldValues:
         """
         for node in owner.node.body:
             if isinstance(node, ast.FunctionDef) and node.name == name:
-                decorators = {spelling_of(each).rpartition(".")[2] for each in node.decorator_list}
-                if decorators & {"property", "cached_property"}:
+                if factories.decorators(node) & {"property", "cached_property"}:
                     return list(self._returned(Definition(owner.path, node), "", 0))
         return None
 
     def _returned(self, function: Definition, wanted: Wanted, hops: int) -> Iterator[Held]:
+        found = False
+        for each in self._shown_by_returns(function, wanted, hops):
+            found = True
+            yield each
+        if not found and not isinstance(function.node, ast.ClassDef):
+            told = factories.annotated(self.definitions, function.path, function.node.returns)
+            yield from (Held(told, made=True),) if told is not None else ()
+
+    def _shown_by_returns(self, function: Definition, wanted: Wanted, hops: int) -> Iterator[Held]:
         for node in ast.walk(function.node):
             if not isinstance(node, ast.Return) or node.value is None:
                 continue

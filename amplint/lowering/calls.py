@@ -8,12 +8,13 @@ import libcst as cst
 
 from amplint.lowering import call_binding
 from amplint.lowering.backward_passes import BackwardReader, differentiates_again
+from amplint.lowering.called_back import CalledBack
 from amplint.lowering.conditions import ConditionReader, constant
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.gradients import CLIP_METHODS, SCALE_FREE, GradientReader, argument, is_grad
 from amplint.lowering.provenance import Provenance, Read, arguments, union
 from amplint.model import vocabulary
-from amplint.model.event_graph import Call
+from amplint.model.event_graph import Call, Loop, Seq
 from amplint.model.events import (
     GRADIENT,
     CacheCleared,
@@ -94,6 +95,7 @@ class CallReader:
             ) if self._roles.of(scaler).role == "scaler":
                 return self._scaled(call, scaler, values)
         self._use(call)
+        self._call_back(call)
         return self._enter(call) or self._unknown(call)
 
     def _use(self, call: cst.Call) -> None:
@@ -103,6 +105,24 @@ class CallReader:
             self._emit(CacheCleared(self._site(call)))
         elif path:
             self._emit(Forward(self._site(call), self._scope.qualify(path)))
+
+    def _call_back(self, call: cst.Call) -> None:
+        """Enter what an object calls for each batch where it is made, as if it ran there."""
+        back = CalledBack(call, self._scope)
+        first = back.first
+        if first is None:
+            return
+
+        def each_batch() -> None:
+            for function in (first, *back.after_each):
+                if isinstance(function, cst.Lambda):
+                    self._read(function.body)
+                else:
+                    self._enter(cst.Call(function), at=call)
+            if back.may_touch_scaler:
+                self._escape(call)
+
+        self._emit(Loop(self._site(call), self._builder.block(each_batch), Seq(())))
 
     def _preset(self, call: cst.Call) -> cst.Call:
         """The call with the function and arguments that `functools.partial` has set before."""

@@ -7,6 +7,7 @@ import libcst as cst
 from amplint.lowering.function_scope import OBJECTS, FunctionScope
 from amplint.model.events import ObjectFacts
 from amplint.syntax.access_paths import path_of
+from amplint.syntax.loop_elements import paired
 
 _MAX_UNROLLED = 4
 
@@ -45,7 +46,7 @@ def alias_elements(node: cst.For, scope: FunctionScope) -> bool:
         scope: that of the function that it stands in.
     """
     found = False
-    for target, source in _paired(node.target, node.iter):
+    for target, source in paired(node.target, node.iter):
         container = scope.ref(source)
         roles = {scope.roles.of(source).role, scope.roles.of(target).role}
         if container and roles & OBJECTS:
@@ -66,20 +67,3 @@ def name_owners(node: cst.For, scope: FunctionScope) -> None:
     root = path_of(node.iter).partition(".")[0].partition("[")[0]
     for name in target_names(node.target):
         scope.loop_owners[name] = owners or scope.loop_owners.get(root, ())
-
-
-def _paired(target: cst.BaseExpression, source: cst.BaseExpression) -> list[tuple[cst.Name, cst.BaseExpression]]:
-    """Which name of a loop's target takes elements of which collection, through enumerate, zip, values and items."""
-    if isinstance(source, cst.Call):
-        called = path_of(source.func)
-        names = [element.value for element in target.elements] if isinstance(target, cst.Tuple) else [target]
-        if called == "enumerate" and len(names) == 2 and source.args:
-            return _paired(names[1], source.args[0].value)
-        if called == "zip" and len(names) == len(source.args):
-            return [pair for name, arg in zip(names, source.args) for pair in _paired(name, arg.value)]
-        if isinstance(source.func, cst.Attribute) and source.func.attr.value in ("values", "items") and not source.args:
-            return _paired(names[-1], source.func.value)
-        if called in ("list", "tuple", "reversed") and len(source.args) == 1:
-            return _paired(target, source.args[0].value)
-        return []
-    return [(target, source)] if isinstance(target, cst.Name) else []

@@ -49,7 +49,8 @@ LIBRARIES = (
         ("accelerate",),
         'an `Accelerator(mixed_precision="fp16")`: `backward` scales, `clip_grad_norm_`, `clip_grad_value_` and '
         "`unscale_gradients` unscale, `autocast` is a region; torch's own clips and readings of gradients in between are "
-        "findings, and so is a checkpoint that has the optimizer and not the scaler; a clip is replaced by the accelerator's",
+        "findings, and so is a checkpoint that has the optimizer and not the scaler, and a schedule that `prepare` was not given "
+        "with its optimizer; a clip is replaced by the accelerator's",
         "a precision that the text does not tell, bfloat16, DeepSpeed and Megatron plugins; what `prepare` returns steps and "
         "skips on its own",
         told=(
@@ -154,7 +155,8 @@ LIBRARIES = (
     Library(
         "Ignite",
         ("ignite",),
-        "update functions that the user writes, like any other function; a `Checkpoint` that is given the optimizer and not the "
+        "update functions that the user writes, which an `Engine` calls for each batch, and what is registered for "
+        "`ITERATION_COMPLETED` after them; a `Checkpoint` that is given the optimizer and not the "
         "scaler is a finding",
         "`create_supervised_trainer` and `supervised_training_step_amp` run the loop",
         beside=("ignite.metrics", "ignite.utils"),
@@ -220,6 +222,9 @@ OTHER_FRAMEWORKS = frozenset(
 
 RETURNS_WHAT_IT_GETS = frozenset({"apex.amp.initialize"})
 """Functions that change models and optimizers in place, and return them."""
+
+CALLS_FOR_EACH_BATCH = frozenset({"ignite.engine.Engine", "ignite.engine.engine.Engine"})
+"""Classes whose objects call a function for each batch: the first that they are made with."""
 
 _TRAINS = re.compile(r"scaler|optim|\.amp(\.|$)", re.IGNORECASE)
 """What of another framework takes part in training; a PyTorch loop may write its logs with TensorFlow."""

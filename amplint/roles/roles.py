@@ -16,6 +16,7 @@ from amplint.roles.parameter_owners import ParameterOwners
 from amplint.roles.user_options import UserOptions
 from amplint.syntax.access_paths import called, path_of
 from amplint.syntax.classes import Classes
+from amplint.syntax.loop_elements import paired
 from amplint.syntax.names import LOCAL, UNKNOWN, Names, dotted
 from amplint.syntax.tree import Tree
 from amplint.syntax.value_flow import ValueFlow
@@ -75,6 +76,9 @@ class Roles:
         made = [facts for value in values if (facts := self.made_by(value)) is not None]
         if not made and f"{path}.step" in self._called_in(node):
             made = [facts for value in values if (facts := self._returned_by(value)) is not None]
+            element = self._element(node) if not values else None
+            if element is not None:
+                return element
         if any(facts.role == "framework" for facts in made):
             return ObjectFacts("framework")
         known = [facts for facts in made if facts.role]
@@ -88,6 +92,16 @@ class Roles:
         if path not in self._used_as(node) and any(self._is_foreign(value) or _is_plain(value) for value in values):
             return ObjectFacts()
         return ObjectFacts(self._by_use_or_name(node, path))
+
+    def _element(self, node: cst.BaseExpression) -> ObjectFacts | None:
+        """What is known of what loops take out of collections of optimizers or schedulers, of whichever element it is."""
+        bound = self._names.bindings(node.value, node) if isinstance(node, cst.Name) else []
+        loops = [self._tree.enclosing(each.node, cst.For) for each in bound if each.node is not None]
+        pairs = [pair for loop in loops if isinstance(loop, cst.For) for pair in paired(loop.target, loop.iter)]
+        taken = {each.node: source for each in bound for name, source in pairs if name is each.node}
+        roles = {self.of(source).role for source in taken.values()}
+        told = len(taken) == len(bound) and roles in ({"optimizer"}, {"scheduler"})
+        return ObjectFacts(roles.pop()) if told else None
 
     def _is_handed_back(self, value: cst.BaseExpression) -> bool:
         """Whether a call returns the objects that it was given (`model, optimizer = amp.initialize(model, optimizer)`)."""

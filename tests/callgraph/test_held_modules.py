@@ -19,6 +19,11 @@ LOSSES = """
         def forward(self, scores):
             return torch.log(torch.softmax(scores.float(), -1)).mean()
 
+        @classmethod
+        def from_config(cls, cfg):
+            loss = cls()
+            return loss
+
     class Holder:
         def __init__(self):
             self._entropy = Entropy()
@@ -164,3 +169,58 @@ def test_an_import_in_one_function_says_nothing_of_another(tmp_path: Path) -> No
     """
     root = project(tmp_path, losses=LOSSES, factory=factory, train=FACTORY_TRAIN)
     assert not {each for each in found_in(root, select=("AMP3",)) if each.startswith("losses")}
+
+
+FACTORIES = """
+    from losses import Entropy, Square
+
+    REGISTRY = {}
+
+    class Maker:
+        @staticmethod
+        def create(cfg):
+            return Entropy()
+
+        @classmethod
+        def named(cls, cfg) -> "Square":
+            return REGISTRY[cfg.name](cfg)
+
+        def bound(self):
+            return Entropy()
+
+
+    def annotated(cfg) -> Entropy:
+        return REGISTRY[cfg.name](cfg)
+
+    def told_by_itself(cfg) -> Entropy:
+        return Square()
+
+    def unknown(cfg):
+        return REGISTRY[cfg.name](cfg)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("Maker.create(cfg)", {"losses.py:7 AMP305"}),
+        ("Maker.create(cfg).cuda()", {"losses.py:7 AMP305"}),
+        ("Maker.named(cfg)", {"losses.py:11 AMP305"}),
+        ("Square.from_config(cfg)", {"losses.py:11 AMP305"}),
+        ("annotated(cfg)", {"losses.py:7 AMP305"}),
+        ("told_by_itself(cfg)", {"losses.py:11 AMP305"}),
+        ("Maker.bound(cfg)", set()),
+        ("unknown(cfg)", set()),
+    ],
+)
+def test_what_a_factory_makes_is_entered(tmp_path: Path, made: str, expected: set[str]) -> None:
+    train = TRAIN.format(held=made, called="held(net(x))").replace(
+        "from losses", "from makers import *\n    from losses"
+    )
+    root = project(
+        tmp_path,
+        losses=LOSSES,
+        makers=FACTORIES,
+        train=train.replace("import *", "import Maker, annotated, told_by_itself, unknown"),
+    )
+    assert {each for each in found_in(root, select=("AMP3",)) if each.startswith("losses")} == expected

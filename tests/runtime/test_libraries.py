@@ -41,11 +41,18 @@ class Run:
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
 
 
-def with_accelerate(how: str) -> list[float]:
+def scaling_accelerator(**settings: Any) -> Any:
+    """An accelerator in float16 whose scaler is on the CPU."""
     accelerate = pytest.importorskip("accelerate")
-    run, accelerator = Run(), accelerate.Accelerator(cpu=True)
+    accelerate.state.AcceleratorState._reset_state(True)
+    accelerator = accelerate.Accelerator(cpu=True, **settings)
     accelerator.scaler, accelerator.native_amp = torch.amp.GradScaler("cpu"), True
     accelerator.state._mixed_precision = "fp16"
+    return accelerator
+
+
+def with_accelerate(how: str) -> list[float]:
+    run, accelerator = Run(), scaling_accelerator()
     model, optimizer = accelerator.prepare(run.model, run.optimizer)
     for loss in run.losses(model):
         accelerator.backward(loss)
@@ -246,3 +253,38 @@ def test_torch_clips_what_is_still_scaled(train: Callable[[str], list[float]]) -
 def test_an_optimizer_that_is_stepped_directly_gets_scaled_gradients(train: Callable[[str], list[float]]) -> None:
     first = train(BYPASSED)[0]
     assert not first < 1e4, "scaled, or overflown"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_accelerate_skips_for_prepared_schedules_alone() -> None:
+    accelerator = scaling_accelerator()
+    run = Run()
+    rate = torch.optim.lr_scheduler.LambdaLR(run.optimizer, lambda _: 1.0)
+    model, optimizer = accelerator.prepare(run.model, run.optimizer)
+    for number, loss in enumerate(run.losses(model)):
+        accelerator.backward(loss * (float("inf") if number == 0 else 1.0))
+        optimizer.step()
+        rate.step()
+    assert rate.last_epoch == ROUNDS
+    assert len(run.norms) == ROUNDS - 1, "one step was skipped"
+
+
+def test_accelerate_unscales_in_every_micro_batch_in_which_it_clips() -> None:
+    accelerator = scaling_accelerator(gradient_accumulation_steps=2)
+    run = Run()
+    model, optimizer = accelerator.prepare(run.model, run.optimizer)
+    with pytest.raises(RuntimeError, match=r"unscale_\(\) has already been called"):
+        for loss in run.losses(model):
+            with accelerator.accumulate(model):
+                accelerator.backward(loss)
+                accelerator.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+
+
+def test_ignite_calls_an_update_function_for_each_batch() -> None:
+    engine = pytest.importorskip("ignite.engine")
+    called: list[str] = []
+    trainer = engine.Engine(lambda _, batch: called.append(f"batch {batch}"))
+    trainer.add_event_handler(engine.Events.ITERATION_COMPLETED, lambda _: called.append("completed"))
+    trainer.run([1, 2])
+    assert called == ["batch 1", "completed", "batch 2", "completed"]

@@ -1,0 +1,68 @@
+"""Ways to make an object but by calling its class: methods of the class, and functions whose annotation names it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from amplint.callgraph.assigned_values import spelling_of
+from amplint.callgraph.definitions import Definition, Definitions, Function, Scope
+
+_OF_CLASSES = frozenset({"classmethod", "staticmethod"})
+"""What decorates methods that are called on the class itself."""
+
+
+def decorators(function: Function) -> set[str]:
+    """The last names of what a function is decorated with."""
+    return {spelling_of(each).rpartition(".")[2] for each in function.decorator_list}
+
+
+def method_of_class(definitions: Definitions, path: Path, called: ast.expr, scope: Scope) -> Definition | None:
+    """The method that is called on a class itself: `Net.from_config`.
+
+    Args:
+        definitions: those of the project.
+        path: the file of the call.
+        called: what is called.
+        scope: the function that the call stands in.
+    """
+    if not isinstance(called, ast.Attribute):
+        return None
+    owner = definitions.find(path, spelling_of(called.value), scope)
+    body = owner.node.body if owner is not None and isinstance(owner.node, ast.ClassDef) else []
+    methods = (each for each in body if isinstance(each, ast.FunctionDef) and each.name == called.attr)
+    method = next((each for each in methods if decorators(each) & _OF_CLASSES), None)
+    return Definition(owner.path, method) if owner is not None and method is not None else None
+
+
+def class_around(definitions: Definitions, path: Path, called: ast.expr, scope: Scope) -> Definition | None:
+    """The class that a class method calls by the name of its first parameter: `cls()`.
+
+    Args:
+        definitions: those of the project.
+        path: the file of the call.
+        called: what is called.
+        scope: the function that the call stands in.
+    """
+    if not isinstance(called, ast.Name) or not isinstance(scope, ast.FunctionDef):
+        return None
+    if [each.arg for each in scope.args.args[:1]] != [called.id] or "classmethod" not in decorators(scope):
+        return None
+    classes = (each for each in definitions.top(path) if isinstance(each, ast.ClassDef) and scope in each.body)
+    return next((Definition(path, each) for each in classes), None)
+
+
+def annotated(definitions: Definitions, path: Path, annotation: ast.expr | None) -> Definition | None:
+    """The class that an annotation names, also in quotes.
+
+    Args:
+        definitions: those of the project.
+        path: the file of the annotation.
+        annotation: what a function is said to return.
+    """
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        name = annotation.value
+    else:
+        name = spelling_of(annotation) if annotation is not None else ""
+    found = definitions.find(path, name)
+    return found if found is not None and isinstance(found.node, ast.ClassDef) else None
