@@ -34,6 +34,7 @@ def rules(selectors: tuple[str, ...], output_format: str) -> int:
 
 def _lines(infos: list[RuleInfo]) -> Iterable[str]:
     width = max(len(info.name) for info in infos)
+    yield f"Code    On Fix      {'Name':{width}}  Category  Severity Sure    Since  Summary\n"
     for info in infos:
         on = "+" if info.default else "o"
         marks = f"{info.category:8}  {info.severity:7}  {info.confidence:6}  {info.since:5}"

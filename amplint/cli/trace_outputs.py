@@ -30,7 +30,7 @@ class NoOutput(Exception):
 
 
 class TraceOutputs:
-    """Takes the steps of a run as they come, and the whole run at its end.
+    """Takes the steps of a run as they come, and the whole run at its end; those of a process that the program forks are none.
 
     Attributes:
         live: shows the steps on a terminal.
@@ -49,6 +49,7 @@ class TraceOutputs:
         if html is not None and find_spec("bokeh") is None:
             raise NoOutput("a page needs bokeh: pip install 'amplint[trace]'")
         self._html, self._console, self._quiet = _of_rank(html), console, quiet
+        self._process = os.getpid()
         self.live = LiveLine(quiet or bool(rank_of_several()))
         self._ledger = Ledger(_of_rank(output), console)
         if not self._ledger.open():
@@ -56,11 +57,15 @@ class TraceOutputs:
 
     def keep(self, step: StepRecord) -> None:
         """Write a step."""
+        if os.getpid() != self._process:
+            return
         self._ledger.keep_line(step_row(step))
         self.live.show(step)
 
     def finish(self, record: TraceRecord) -> None:
         """Write the whole run."""
+        if os.getpid() != self._process:
+            return
         self._ledger.keep_line(run_row(record))
         self.close()
         if self._html is not None:

@@ -43,7 +43,8 @@ def advise(record: ProfileRecord) -> Advice:
         return Advice("", "Nothing but float32 was measured.", ())
     if not any(turn.regions for turn in record.turns):
         why = f"The program enters no `torch.autocast` region for {_type(record)}: there is no precision to choose."
-        return Advice("", why, tuple(_waiting(plain)))
+        first = f'Put the forward pass and the loss under `torch.autocast("{_type(record)}")` to compare precisions.'
+        return Advice("", why, (first, *(_waiting(plain) if record.device != EMULATED else ())))
     warnings = [text for one in record.modes for text in _troubles(one, record)]
     if record.device == EMULATED:
         reasons = [*_emulated(others, record), *(text for one in others for text in _memory(one, plain)), *warnings]

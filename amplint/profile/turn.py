@@ -52,7 +52,7 @@ def run_turn(turn: Turn) -> TurnRecord:
     finally:
         patches.undo()
     times = watch.times()
-    problem = "" if len(times) == turn.steps else _why(ending, len(times) + turn.warm_up if times else 0)
+    problem = "" if len(times) == turn.steps else _why(ending, turn, len(times))
     return TurnRecord(
         turn.mode, turn.round, ending.exit_code, problem, ending.traceback, False, times, watch.losses(), watch.tried,
         watch.skipped(), memory.peak(turn.device) if times else None, watch.resting, watch.kept(), watch.batch,
@@ -60,11 +60,15 @@ def run_turn(turn: Turn) -> TurnRecord:
     )  # fmt: skip
 
 
-def _why(ending: Ending, steps: int) -> str:
+def _why(ending: Ending, turn: Turn, counted: int) -> str:
     """Why a program made fewer steps than were wanted, in one line."""
+    when = f"after {counted + turn.warm_up} steps" if counted else "before the warm-up was over"
     last = ending.traceback.strip().rpartition("\n")[2]
-    how = ending.stopped or last or (f"exit code {ending.exit_code}" if ending.exit_code else "it ended by itself")
-    return f"{how} after {steps} steps" if steps else f"{how} before the warm-up was over"
+    if last:
+        return f"the program failed {when}: {last}"
+    if ending.stopped or ending.exit_code:
+        return f"{ending.stopped or f'exit code {ending.exit_code}'} {when}"
+    return f"the program ended {when}; a turn takes {turn.warm_up + turn.steps} steps, `--warmup` and `--steps` ask for fewer"
 
 
 def on_device(kind: str) -> AbstractContextManager[None]:

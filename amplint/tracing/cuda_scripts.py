@@ -18,7 +18,7 @@ class _OnTheCpu(TorchFunctionMode):  # type: ignore[misc]
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
-        if func is torch.Tensor.cuda:
+        if func in (torch.Tensor.cuda, torch.Tensor.pin_memory):
             return args[0]
         if "device" in kwargs:
             kwargs["device"] = _cpu(kwargs["device"])

@@ -75,8 +75,8 @@ def run_script(script: Script) -> Ending:
         NoProgram: there is no such file, module or function.
     """
     with _as_if_alone(script):
-        _require(script)
         try:
+            _require(script)
             if script.function:
                 script.repeat(_function(script))
             elif script.is_module:
@@ -101,6 +101,8 @@ def _require(script: Script) -> None:
         raise NoProgram(f"{script.target}: {'is a folder' if Path(script.target).is_dir() else 'no such file'}")
     if script.is_module and not _is_module(script.target):
         raise NoProgram(f"{script.target}: no such module")
+    if script.is_module and not script.function and _is_package(script.target):
+        raise NoProgram(f"{script.target}: is a package without `__main__`")
 
 
 def _function(script: Script) -> Callable[[], Any]:
@@ -126,10 +128,21 @@ def _imported(path: Path) -> ModuleType:
     return module
 
 
+def _is_package(name: str) -> bool:
+    """Whether a module is a folder that `python -m` finds nothing to run in."""
+    spec = find_spec(name)
+    return spec is not None and spec.submodule_search_locations is not None and not _is_module(f"{name}.__main__")
+
+
 def _is_module(name: str) -> bool:
+    """Whether there is such a module; what a package of it raises while it is imported is raised."""
     try:
         return find_spec(name) is not None
-    except (ImportError, ValueError):
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            return False
+        raise
+    except ValueError:
         return False
 
 

@@ -72,10 +72,10 @@ def test_no_code_is_guessed_from_another(command: str) -> None:
 
 
 def test_some_rules_are_listed() -> None:
-    assert [line.split()[0] for line in amplint("rules", "dem2", "demo-safe").stdout.splitlines()] == [
-        "DEM101",
-        "DEM201",
-    ]
+    heads, *lines = amplint("rules", "dem2", "demo-safe").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["DEM101", "DEM201"]
+    for head, words in {"Name": ("demo-safe", "demo-optional"), "Sure": ("high", "medium", "low")}.items():
+        assert all(line[heads.index(head) :].startswith(words) for line in lines), head
     listed = json.loads(amplint("rules", "DEM2", "--output-format", "json").stdout)
     assert [each["name"] for each in listed] == ["demo-optional"]
 

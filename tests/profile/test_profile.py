@@ -132,6 +132,7 @@ def test_a_program_without_regions_has_no_precision_to_choose(tmp_path: Path) ->
     )
     done = profiled("--device", "cpu", *SHORT, "plain.py", cwd=tmp_path)
     assert "The program enters no `torch.autocast` region for cpu" in done.stdout
+    assert 'under `torch.autocast("cpu")` to compare precisions' in done.stdout
     assert done.returncode == 0
 
 
@@ -160,6 +161,26 @@ def test_a_program_that_ends_early_is_told_as_far_as_it_was_seen(tmp_path: Path,
     else:
         assert re.search(r"^bfloat16 +\d", done.stdout, re.MULTILINE)
         assert "after 4 steps" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("def f(:\n", "the program failed before the warm-up was over: SyntaxError: invalid syntax"),
+        ("import sys\nsys.exit(3)\n", "exit code 3 before the warm-up was over"),
+        (
+            "",
+            "the program ended before the warm-up was over; a turn takes 6 steps, `--warmup` and `--steps` ask for fewer",
+        ),
+    ],
+    ids=["wrong syntax", "exit code", "empty"],
+)
+def test_where_nothing_was_measured_there_is_no_table(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "train.py").write_text(text)
+    done = profiled("--device", "cpu", *SHORT, "train.py", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout.splitlines()[1:] == [f"stopped: float32: {said}", "Nothing was measured."]
+    assert "amplint" not in done.stderr
 
 
 def test_an_interrupted_profile_tells_what_it_has_seen(tmp_path: Path) -> None:

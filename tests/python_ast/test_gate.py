@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+import weakref
 
 import pytest
 
@@ -82,3 +83,18 @@ def test_a_tree_is_made_once_while_somebody_holds_it() -> None:
     held = gate.parse(text)
     assert gate.parse("".join(text)) is held
     assert ast.dump(held) == ast.dump(ast.parse(text))
+
+
+def test_trees_that_were_asked_for_last_are_kept_where_somebody_wants_that() -> None:
+    texts = [f"x = {number}\n" for number in range(3)]
+    gate.keep_trees(2 * len(texts[0]))
+    try:
+        first = weakref.ref(gate.parse(texts[0]))
+        second = weakref.ref(gate.parse(texts[1]))
+        gate.parse(texts[0])
+        assert first() is not None and second() is not None
+        gate.parse(texts[2])
+        assert first() is not None and second() is None
+    finally:
+        gate.keep_trees(0)
+    assert first() is None

@@ -199,16 +199,61 @@ def test_a_script_imports_what_it_imports_alone(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("import no_such_library\n", "ModuleNotFoundError: No module named 'no_such_library'"),
+        ("raise RuntimeError('of the package')\n", "RuntimeError: of the package"),
+    ],
+)
+def test_what_a_package_raises_is_told_as_python_tells_it(tmp_path: Path, text: str, error: str) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text(text)
+    (tmp_path / "package" / "train.py").touch()
+    done = traced(tmp_path, "-m", "package.train", device="cpu")
+    assert done.returncode == 1
+    told, report = done.stderr.split("amplint trace: ")
+    assert told.startswith("Traceback (most recent call last):") and told.endswith(f"\n{error}\n")
+    assert "amplint" not in told and "runpy" not in told
+    assert report.splitlines()[0].endswith(error)
+    assert report.splitlines()[1:] == ["The program failed before an optimizer stepped."]
+
+
+def test_a_gpu_that_is_not_there_takes_pinned_memory(tmp_path: Path) -> None:
+    (tmp_path / "pins.py").write_text(
+        "import torch\ndata = torch.utils.data.TensorDataset(torch.ones(4, 2))\n"
+        "loader = torch.utils.data.DataLoader(data, 2, pin_memory=True)\n"
+        "print([batch.pin_memory().to('cuda', non_blocking=True).sum().item() for batch, in loader])\n"
+    )
+    done = traced(tmp_path, "--quiet", "pins.py")
+    assert (done.returncode, done.stdout) == (0, "[4.0, 4.0]\n"), done.stderr
+
+
+def test_a_process_that_the_program_forks_leaves_no_report(tmp_path: Path) -> None:
+    path = script(tmp_path, "cpu", "bfloat16")
+    path.write_text(
+        path.read_text().replace("import torch\n", "import os, torch\nchild = os.fork()\n", 1)
+        + "if child:\n    os.waitpid(child, 0)\n"
+    )
+    done = traced(tmp_path, "--output", "trace.jsonl", "train.py", "3", device="cpu")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("amplint trace: ") == 1
+    assert [row.get("number") for row in rows(tmp_path / "trace.jsonl")] == [1, 2, 3, None]
+
+
+@pytest.mark.parametrize(
     ("arguments", "problem"),
     [
         (("nothing.py",), "nothing.py: no such file"),
         (("-m", "no.module"), "no.module: no such module"),
+        (("-m", "package"), "package: is a package without `__main__`"),
         (("--output", "no/folder", "a.py"), "no/folder: cannot be written: No such file or directory"),
         (("--fail-on", "worse", "a.py"), "`worse` is none of hazards, nonfinite, skips>SHARE"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path: Path, arguments: tuple[str, ...], problem: str) -> None:
     (tmp_path / "a.py").write_text("print('ran')\n")
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").touch()
     done = traced(tmp_path, *arguments, device="cpu")
     assert (done.returncode, done.stdout) == (2, "")
     (said,) = problems(done)

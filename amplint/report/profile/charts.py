@@ -56,7 +56,7 @@ def _bars(title: str, modes: list[ModeSummary]) -> figure:
 
 def _times(modes: list[ModeSummary]) -> figure:
     """The middle half of the times of each mode as a bar, with the median across it."""
-    made = _bars("milliseconds of a step: the middle half, and the median", modes)
+    made = _bars("ms of a step: middle half, median", modes)
     for one in modes:
         assert one.low is not None and one.high is not None and one.median is not None
         low, high, median = 1000 * one.low, 1000 * one.high, 1000 * one.median
@@ -69,7 +69,7 @@ def _times(modes: list[ModeSummary]) -> figure:
 
 def _memory(modes: list[ModeSummary]) -> figure:
     """What each mode held at its peak, and for the backward pass."""
-    made = _bars("megabytes: at the peak, and (darker) kept for the backward pass", modes)
+    made = _bars("MB: at the peak; dark: kept", modes)
     for one in modes:
         for bytes_, height, alpha in ((one.peak, 0.6, 0.35), (one.kept, 0.3, 0.9)):
             if bytes_:

@@ -25,7 +25,7 @@ def render(record: ProfileRecord) -> Iterator[str]:
     if record.advice is not None:
         yield record.advice.headline
         yield from (f"  {printable(reason)}" for reason in record.advice.reasons)
-    if record.modes:
+    if any(one.median is not None for one in record.modes):
         yield ""
         yield from _table([HEADS, *(mode_row(one, record) for one in record.modes)])
         yield from (f"  {line}" for line in meanings(record))

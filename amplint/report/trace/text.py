@@ -23,7 +23,7 @@ def render(record: TraceRecord) -> Iterator[str]:
     yield from _steps(record)
     if record.first is not None:
         yield from _first(record.first)
-    else:
+    elif record.totals.tried or not record.error:
         yield "No value that is not finite has reached the loss or the gradients."
     for one in record.defects:
         yield _defect(one)
@@ -32,7 +32,7 @@ def render(record: TraceRecord) -> Iterator[str]:
 
 def _steps(record: TraceRecord) -> Iterator[str]:
     if not record.totals.tried:
-        yield "No optimizer has stepped."
+        yield "The program failed before an optimizer stepped." if record.error else "No optimizer has stepped."
         return
     yield course_of(record)
     for step in [one for one in record.steps if not one.taken][:5]:
