@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from abc import ABCMeta
 from collections.abc import Callable, Iterator
 from functools import cache
 from operator import attrgetter
@@ -21,31 +20,7 @@ _LAYOUT = frozenset(
 )
 
 _PLAIN = frozenset({str, bool, type(None), cst.MaybeSentinel})
-"""What a field may hold besides a node or several."""
-
-
-class _Inherited(ABCMeta):
-    """Abstract classes of which nothing is an instance but what inherits from them."""
-
-    __instancecheck__ = type.__instancecheck__  # what `ABCMeta` has looks into a registry, and is slow to deny
-
-
-def _quicken(kinds: list[Any]) -> None:
-    """Let `isinstance` and dictionaries ask nodes in C, where LibCST answers in Python.
-
-    The answers are the same: no other class is registered as a kind of node, and nodes compare and hash by identity.
-
-    Args:
-        kinds: classes of nodes, with all that are derived from them.
-    """
-    for kind in kinds:
-        kinds += kind.__subclasses__()
-    for kind in dict.fromkeys(kinds):
-        kind.__class__ = _Inherited
-        kind.__hash__, kind.__eq__ = object.__hash__, object.__eq__
-
-
-_quicken([cst.CSTNode])
+"""What a field may hold besides a node or several; nodes are abstract classes, of which `isinstance` is slow to ask."""
 
 
 @cache
