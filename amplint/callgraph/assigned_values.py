@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from amplint.callgraph.definitions import Definitions, Scope
 from amplint.python_ast.walk import FIELDS
@@ -31,6 +32,17 @@ class AssignedValue(NamedTuple):
     part: int = -1
 
 
+class _Given(NamedTuple):
+    """What a file gives to each name, and its calls."""
+
+    names: dict[str, list[AssignedValue]]
+    calls: list[tuple[ast.Call, Scope]]
+
+
+_READ: WeakKeyDictionary[ast.Module, _Given] = WeakKeyDictionary()
+"""What stands in the trees that somebody still holds: the files that are not edited are read once for several checks."""
+
+
 class AssignedValues:
     """The values that the files of a project assign or hand over.
 
@@ -40,8 +52,7 @@ class AssignedValues:
 
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
-        self._names: dict[Path, dict[str, list[AssignedValue]]] = {}
-        self._calls: dict[Path, list[tuple[ast.Call, Scope]]] = {}
+        self._given: dict[Path, _Given] = {}
 
     def of(self, path: Path, name: str) -> Sequence[AssignedValue]:
         """What a file gives to a name, or to an attribute or a parameter of this name.
@@ -50,37 +61,41 @@ class AssignedValues:
             path: the file.
             name: the name.
         """
-        self._read(path)
-        return self._names[path].get(name, ())
+        return self._of(path).names.get(name, ())
 
     def calls(self, path: Path) -> Sequence[tuple[ast.Call, Scope]]:
         """The calls in a file."""
-        self._read(path)
-        return self._calls[path]
+        return self._of(path).calls
 
-    def _read(self, path: Path) -> None:
-        if path in self._names:
-            return
-        names: dict[str, list[AssignedValue]] = {}
-        calls: list[tuple[ast.Call, Scope]] = []
-        self._names[path], self._calls[path] = names, calls
-        waiting: list[tuple[ast.AST, Scope]] = [(self._definitions.module(path), None)]
-        while waiting:
-            node, scope = waiting.pop()
-            kind = type(node)
-            if kind is ast.Call:
-                calls.append((node, scope))  # type: ignore[arg-type]
-            elif kind in _ASSIGNING:
-                for name, value in _assigned(node, scope):
-                    names.setdefault(name, []).append(value)
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                scope = node
-            for field in FIELDS[kind]:
-                value = getattr(node, field)
-                if type(value) is list:
-                    waiting += [(child, scope) for child in value if child is not None]
-                elif value is not None:
-                    waiting.append((value, scope))
+    def _of(self, path: Path) -> _Given:
+        if path not in self._given:
+            tree = self._definitions.module(path)
+            known = _READ.get(tree)
+            self._given[path] = _READ[tree] = _read(tree) if known is None else known
+        return self._given[path]
+
+
+def _read(tree: ast.Module) -> _Given:
+    names: dict[str, list[AssignedValue]] = {}
+    calls: list[tuple[ast.Call, Scope]] = []
+    waiting: list[tuple[ast.AST, Scope]] = [(tree, None)]
+    while waiting:
+        node, scope = waiting.pop()
+        kind = type(node)
+        if kind is ast.Call:
+            calls.append((node, scope))  # type: ignore[arg-type]
+        elif kind in _ASSIGNING:
+            for name, value in _assigned(node, scope):
+                names.setdefault(name, []).append(value)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            scope = node
+        for field in FIELDS[kind]:
+            value = getattr(node, field)
+            if type(value) is list:
+                waiting += [(child, scope) for child in value if child is not None]
+            elif value is not None:
+                waiting.append((value, scope))
+    return _Given(names, calls)
 
 
 def _assigned(node: ast.AST, scope: Scope) -> Iterator[tuple[str, AssignedValue]]:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.python_ast import gate
@@ -65,14 +66,22 @@ class _BoundNames:
                 yield source, name if there == "*" else there
 
 
+_READ: WeakKeyDictionary[ast.Module, _BoundNames] = WeakKeyDictionary()
+"""What the trees bind that somebody still holds: the files that are not edited are read once for several checks."""
+
+
 class Definitions:
     """Follows names to definitions.
 
     Args:
         graph: the files of the project.
+
+    Attributes:
+        characters: how long the files are together that were parsed.
     """
 
     def __init__(self, graph: ImportGraph) -> None:
+        self.characters = 0
         self._graph = graph
         self._modules: dict[Path, ast.Module] = {}
         self._tops: dict[Path, _BoundNames] = {}
@@ -110,8 +119,10 @@ class Definitions:
     def module(self, path: Path) -> ast.Module:
         """The tree of a file; empty where it cannot be parsed."""
         if path not in self._modules:
+            text = self._graph.data(path).decode("utf-8", "replace")
+            self.characters += len(text)
             try:
-                self._modules[path] = gate.parse(self._graph.data(path).decode("utf-8", "replace"))
+                self._modules[path] = gate.parse(text)
             except (SyntaxError, ValueError, gate.TooDeep, limits.TextTooLong):
                 self._modules[path] = ast.Module([], [])
         return self._modules[path]
@@ -122,7 +133,9 @@ class Definitions:
 
     def _top(self, path: Path) -> _BoundNames:
         if path not in self._tops:
-            self._tops[path] = _BoundNames(self.module(path).body)
+            tree = self.module(path)
+            known = _READ.get(tree)
+            self._tops[path] = _READ[tree] = _BoundNames(tree.body) if known is None else known
         return self._tops[path]
 
     def _bound(self, path: Path, scope: Scope) -> Iterator[_BoundNames]:

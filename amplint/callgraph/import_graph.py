@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
@@ -31,7 +32,7 @@ class ImportGraph:
         self.files = frozenset(files)
         self._root = root
         self._paths = {str(path): path for path in self.files}
-        self._names = {name for path in self.files for name in (*path.parts, path.stem)}
+        self._names = {part for path in self._paths for part in path.removesuffix(".py").split(os.sep)}
         self._content = lru_cache(_KEPT)(_content)
         self._found: dict[tuple[str, Path], Path | None] = {}
         self._searched: dict[Path, list[str]] = {}
@@ -50,23 +51,22 @@ class ImportGraph:
             module: the name.
             importer: the file that imports it.
         """
-        key = module, importer
+        parts = [part for part in module.split(".") if part]
+        if not self._names.issuperset(parts):
+            return None  # as of most modules: they are installed
+        key = module, importer.parent
         if key not in self._found:
-            self._found[key] = self._find(module, importer)
+            self._found[key] = self._find(module, parts, importer.parent)
         return self._found[key]
 
-    def _find(self, module: str, importer: Path) -> Path | None:
+    def _find(self, module: str, parts: list[str], folder: Path) -> Path | None:
         dots = len(module) - len(module.lstrip("."))
-        parts = [part for part in module[dots:].split(".") if part]
         if dots:
-            folder = importer.parent
             for _ in range(dots - 1):
                 folder = folder.parent
             return self._at(f"{folder}/{'/'.join(parts)}" if parts else str(folder))
-        if not self._names.issuperset(parts):
-            return None  # as of most modules: they are installed
         below = "/".join(parts)
-        found = (self._at(f"{base}/{below}") for base in self._bases(importer.parent))
+        found = (self._at(f"{base}/{below}") for base in self._bases(folder))
         return next((each for each in found if each is not None), None)
 
     def _bases(self, folder: Path) -> list[str]:

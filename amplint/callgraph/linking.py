@@ -18,6 +18,8 @@ from amplint.callgraph.held_values import Held, HeldValues, takes
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.model.caller_contexts import CallerContext, Target, distinct
 
+_MOST_CHARACTERS = 4_000_000
+"""When so much was parsed, its trees are let go of: they take thirty times as much memory, and most are of no use any more."""
 _MOST_HELD = 4
 """A name that stands for more functions and classes in a project says nothing, and no more does such an expression."""
 
@@ -42,7 +44,7 @@ class Links:
     def by_file(self, contexts: Iterable[CallerContext]) -> dict[str, tuple[CallerContext, ...]]:
         """The contexts of the functions of each file, by its path, with the targets as that file defines them."""
         found: dict[str, list[CallerContext]] = {}
-        for context in contexts:
+        for context in sorted(contexts, key=attrgetter("caller")):  # those that lean on the same files together
             for target in self._targets(context.target, context.caller):
                 found.setdefault(target.file, []).append(context._replace(target=target))
         return {path: distinct(each) for path, each in found.items()}
@@ -50,6 +52,9 @@ class Links:
     def _targets(self, target: Target, caller: str) -> tuple[Target, ...]:
         key = target, "" if target.file else caller
         if key not in self._resolved:
+            if self._values.definitions.characters > _MOST_CHARACTERS:
+                self._values = HeldValues(self.graph)
+                self._under.clear()
             held = self._by_name(target.name, Path(caller))
             if target.file:
                 held = self._values.of(Path(target.file), target.name)

@@ -13,16 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from amplint.diagnostics import FileReport
 from amplint.engine.checker import matters, withdraw
 from amplint.engine.run_caches import RunCaches
-from amplint.engine.tasks import Task, check_all, check_one, collector_paused
-from amplint.system.reading import Stamp, read_file, stamp
+from amplint.engine.tasks import Task, check_one, collector_paused
+from amplint.engine.waiting import FEW, MOST_WAITING, Pending, checked, looked_up
 
 if TYPE_CHECKING:
     from amplint.engine.cache import Cache
     from amplint.engine.caller_rounds import EnteredFile
     from amplint.engine.discovery import FoundFile
-
-_FEW = 16
-"""Up to so many files, reading them all costs less than opening the cache."""
 
 
 class RunOptions(NamedTuple):
@@ -196,19 +193,20 @@ def _reports(
     caches: RunCaches,
     on_note: Callable[[str], None] | None = None,
 ) -> Generator[tuple[int, FileReport], None, None]:
-    tasks: list[_Pending] = []
+    waiting: list[Pending] = []
+    size = 0
     try:
         for index, item in enumerate(found):
-            seen = _look(item, caches, few=len(found) <= _FEW)
+            seen = looked_up(item, caches, few=len(found) <= FEW)
             if isinstance(seen, FileReport):
                 yield index, seen
-            else:
-                tasks.append(seen._replace(position=index))
-        for position, report in check_all([each.task for each in tasks], options.jobs):
-            pending = tasks[position]
-            if pending.cache is not None:
-                pending.cache.keep(pending.key, pending.stat, pending.content, report)
-            yield pending.position, report
+                continue
+            waiting.append(seen._replace(position=index))
+            size += len(seen.task.data)
+            if size >= MOST_WAITING:
+                yield from checked(waiting, options.jobs)
+                waiting, size = [], 0
+        yield from checked(waiting, options.jobs)
     finally:
         for problem in caches.save():
             if on_note is not None:
@@ -225,13 +223,13 @@ def _reports_entered(
 ) -> Iterator[tuple[int, FileReport]]:
     """The reports on files that are checked as other files enter them; of those behind the first, it may be only what they
     give on that is asked for."""
-    pending: list[_Pending] = []
+    pending: list[Pending] = []
     for one in due:
         item, before = found[one.position], reports[one.position]
         task = Task(item.display, one.data, item.settings, item.path, item.explicit, one.contexts, before)
         cache = caches.of(item.settings)
         if cache is None:
-            pending.append(_Pending(task, None, position=one.position))
+            pending.append(Pending(task, None, position=one.position))
             continue
         from amplint.engine.cache import digest
 
@@ -243,52 +241,6 @@ def _reports_entered(
         if known is not None:
             yield one.position, replace(known, entered=one.contexts)
         else:
-            pending.append(_Pending(task, None, cache, key, content, one.position))
-    for position, report in check_all([each.task for each in pending], options.jobs):
-        done = pending[position]
-        if done.cache is not None:
-            done.cache.keep(done.key, None, done.content, report)
-        yield done.position, report
+            pending.append(Pending(task, None, cache, key, content, one.position))
+    yield from checked(pending, options.jobs)
     caches.save()
-
-
-class _Pending(NamedTuple):
-    """A file that must be parsed, its position in the run, and where its report is to be kept."""
-
-    task: Task
-    stat: os.stat_result | Stamp | None
-    cache: Cache | None = None
-    key: str = ""
-    content: str = ""
-    position: int = 0
-
-
-def _look(item: FoundFile, caches: RunCaches, few: bool) -> FileReport | _Pending:
-    """What the cache or the bytes of a file say without parsing it."""
-    path = os.fspath(item.path)
-    try:
-        status = stamp(path)
-        cache = None if few else caches.of(item.settings)
-        key = cache.key(path, item.explicit) if cache else ""
-        report = cache.by_stamp(key, item.display, status) if cache else None
-        if report is not None:
-            return report
-        data = read_file(path)
-    except OSError as error:
-        return FileReport(item.display, error=f"cannot be read: {error.strerror or error}")
-    worth_parsing = matters(data, item.settings)
-    if not worth_parsing and not item.explicit:
-        report = FileReport(item.display)
-        if cache:
-            cache.keep(key, status, "", report)
-        return report
-    task = Task(item.display, data, item.settings, item.path, item.explicit)
-    if few and worth_parsing:
-        cache = caches.of(item.settings)
-        key = cache.key(path, item.explicit) if cache else ""
-    if cache is None:
-        return _Pending(task, status)
-    from amplint.engine.cache import digest
-
-    content = digest(data)
-    return cache.by_content(key, item.display, status, content) or _Pending(task, status, cache, key, content)

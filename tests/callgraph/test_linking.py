@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import gc
 import textwrap
 from pathlib import Path
 
@@ -206,3 +208,32 @@ def test_what_has_no_name_says_nothing(tmp_path: Path) -> None:
     main = "from losses import Focal\nimport engine\nloss_fn = parts[0].head()\n"
     root = project(tmp_path, losses=LOSSES, engine="", main=main)
     assert targets(root, Target("", "loss_fn", True)) == set()
+
+
+def test_trees_are_let_go_of_in_a_large_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"part{number}" for number in range(6)]
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "nets.py").write_text(f"class Net_{name}: ...\n")
+        (tmp_path / name / "engine.py").write_text(f"from nets import Net_{name}\nmodel = Net_{name}()\n")
+    contexts = [
+        CallerContext(
+            Target("", "model", True, "forward"), None, True, False, (), str(tmp_path / name / "engine.py"), 1, 1
+        )
+        for name in names
+    ]
+
+    def linked() -> tuple[dict[str, tuple[CallerContext, ...]], int]:
+        links = Links(tmp_path.rglob("*.py"), tmp_path)
+        before = trees()
+        found = links.by_file(contexts)
+        return found, len(trees()) - len(before)
+
+    def trees() -> list[ast.Module]:
+        return [each for each in gc.get_objects() if isinstance(each, ast.Module)]
+
+    everything, held = linked()
+    assert len(everything) == 6
+    assert held == 12
+    monkeypatch.setattr("amplint.callgraph.linking._MOST_CHARACTERS", 10)
+    assert linked() == (everything, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from amplint.engine.discovery import FoundFile
 from amplint.engine.pool import Died, TimeLimit, run_all, worker_count
 from amplint.engine.registry import rule_index
 from amplint.engine.runner import RunOptions, run
+from amplint.engine.tasks import Task
 from amplint.source import Source
 
 UNCACHED = RunOptions(no_cache=True)
@@ -278,3 +280,20 @@ def _busy(pids: set[str]) -> set[str]:
 def test_the_number_of_processes() -> None:
     assert worker_count(5) == 5
     assert 1 <= worker_count(0) <= 32
+
+
+def test_a_large_run_does_not_hold_all_files_that_are_to_be_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = files(tmp_path, *[f"{AMP}x = {number}\n" for number in range(12)])
+    options = RunOptions(jobs=1, no_cache=True)
+    together = list(run(found, options))
+    waiting: list[int] = []
+
+    def note(_: int, __: int) -> None:
+        waiting.append(sum(type(each) is Task for each in gc.get_objects()))
+
+    monkeypatch.setattr("amplint.engine.runner.MOST_WAITING", 3 * len(found[0].path.read_bytes()))
+    assert list(run(found, options, note)) == together
+    assert len(waiting) == 12
+    assert max(waiting) <= 4
