@@ -142,7 +142,10 @@ def _why(inner: Operation) -> str:
         return f"the softmax is 0 where a logit lies {gap} below the largest, and its logarithm -inf"
     if inner.op == "sigmoid":
         if half:
-            return "in float16 the sigmoid is 0 below -17.34, and the gradient infinite below -11.09; that of `logsigmoid` is not"
+            return (
+                "in float16 the sigmoid is 0 below -17.34, and the gradient of its logarithm is infinite below -11.09; "
+                "`logsigmoid` has neither problem"
+            )
         return "in bfloat16 the sigmoid is exactly 1 above 6.24, where its logarithm and the gradient are 0"
     exp = inner.operand.maker
     limit = LIMITS[FLOAT16 if exp is not None and exp.dtype == FLOAT16 else FLOAT32].exp_overflow

@@ -88,9 +88,9 @@ def check(file: File) -> Iterator[Finding]:
             yield Finding(
                 file.range(operation.node),
                 f"`{_spelling(operation)}` runs in float16, where `{operation.op}` would run in float32",
-                "autocast does not cast for in-place forms and `out=`, whose result has to fit the tensor that is there",
+                "autocast does not cast for in-place forms and `out=`, whose result has the dtype of the tensor it is written to",
                 related,
-                _fix(file, operation) or NoFix("the result has to be in that tensor"),
+                _fix(file, operation) or NoFix("the result may have to be in the same tensor"),
                 file.fact(Dtypes).needs(operation),
             )
 

@@ -62,7 +62,7 @@ from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 from ._support import hazard_calls
 
-_NOTE = "one batch with an inf or NaN makes all parameters NaN; in bfloat16 there is no scaler to skip its step"
+_NOTE = "one batch with an inf or NaN makes all parameters NaN; in bfloat16 there is no scaler to skip such a step"
 
 
 @rule(

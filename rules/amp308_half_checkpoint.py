@@ -59,7 +59,10 @@ from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 from ._support.protocol_edits import without
 
-_NOTE = "a resumed run continues from rounded weights: small updates are lost, and what half cannot hold becomes zero or inf"
+_NOTE = (
+    "a resumed run continues from rounded weights: small updates are lost, and what is beyond the range of half precision "
+    "becomes zero or inf"
+)
 
 
 _RESUMED_IN_HALF = r"\.half\(\)[\s\S]{0,2000}?optim\w*\.state_dict\(\)"
