@@ -43,8 +43,8 @@ out, where what is in between is used elsewhere too, or where its own statement 
 ## Limitations
 Only what one function does is looked at: a model that ends in a softmax may be used for more than the logarithm. An
 epsilon or a bound in between makes it another function; `exp-log-in-loss` (AMP301) and `eps-underflow` (AMP302) look at
-those. Nor does a softmax vanish whose logits are divided by a temperature of 10 or more. Without autocast it is a
-matter of full precision, and not reported.
+those. The softmax of logits that are divided by a temperature of 10 or more does not vanish, and is silent. Without
+autocast the two steps are a matter of full precision, and not reported.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#cuda-op-specific-behavior
