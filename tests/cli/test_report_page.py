@@ -92,7 +92,10 @@ def test_the_page_fits_a_phone(tmp_path: Path) -> None:
     folder = Path("_".join(["a_folder_with_a_long_name"] * 3))
     folder.mkdir()
     (folder / f"{folder}.py").write_text(SAFE + UNSAFE)
-    assert_fits_a_phone(page(str(folder)), tmp_path)
+    shown = page(str(folder)).replace(" is called", " is called" + 40 * " again")
+    assert_fits_a_phone(shown, tmp_path)
+    heights = "[...page.querySelectorAll('.listed tr')].map(row => row.cells[1].querySelector('span').getClientRects().length)"
+    assert answer(shown, heights, tmp_path, 390) == "1,1", "a code stands in one line"
 
 
 @pytest.mark.parametrize(
