@@ -154,10 +154,10 @@ def _why_in_half(hazard: DtypeHazard) -> str:
     if operation.in_place:
         return "autocast does not cast for in-place forms and `out=`: they run in the dtype of their operand"
     if operation.region is None:
-        return "no autocast region is in effect here, so the float16 operand decides"
+        return "no autocast region is in effect here, so the operation runs in float16, as its operand is"
     if operation.region.device == "cpu":
         return "autocast on the CPU leaves the operation in float16; on CUDA it would run in float32"
-    return "autocast leaves this operation alone, so the float16 operand decides"
+    return "autocast leaves this operation in the dtype of its operand, which is float16"
 
 
 def _related(file: File, hazard: DtypeHazard) -> tuple[Related, ...]:

@@ -75,9 +75,9 @@ _INFINITE = 65520.0
 _OUTCOME = {
     ConstantEffect.FILLED: "the call raises `RuntimeError: value cannot be converted to type c10::Half without overflow`",
     ConstantEffect.STORED: "on CUDA the call raises `RuntimeError: value cannot be converted to type c10::Half without overflow`",
-    ConstantEffect.CHOSEN: "the constant becomes infinite, and a softmax over a row of them is NaN",
+    ConstantEffect.CHOSEN: "the constant becomes infinite, and a softmax over a row of infinities is NaN",
     ConstantEffect.ADDED: "the result is infinite",
-    ConstantEffect.SCALES: "the product becomes infinite, and a softmax over a row of them is NaN",
+    ConstantEffect.SCALES: "the product becomes infinite, and a softmax over a row of infinities is NaN",
 }
 _OUTCOME[ConstantEffect.LOWER] = _OUTCOME[ConstantEffect.UPPER] = _OUTCOME[ConstantEffect.FILLED]
 _VERBS = {

@@ -66,9 +66,7 @@ from ._support.float32_operands import innermost
 from ._support.value_readers import mentions, only_origin
 
 _NAME = "binary_cross_entropy"
-_NOTE = (
-    "autocast raises RuntimeError, since float16 cannot hold the gradient near 0 and 1; the form with logits is allowed"
-)
+_NOTE = "autocast raises RuntimeError, since float16 cannot hold the gradient near 0 and 1; the form with logits is free of it"
 _TITLE = "Replace with the form that takes logits"
 
 

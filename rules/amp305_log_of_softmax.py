@@ -43,8 +43,8 @@ out, where what is in between is used elsewhere too, or where its own statement 
 ## Limitations
 Only what one function does is looked at: a model that ends in a softmax may be used for more than the logarithm. An
 epsilon or a bound in between makes it another function; `exp-log-in-loss` (AMP301) and `eps-underflow` (AMP302) look at
-those. Nor does a softmax vanish whose logits are divided by a temperature of 10 or more. Without autocast it is a
-matter of full precision, and not reported.
+those. The softmax of logits that are divided by a temperature of 10 or more does not vanish, and is silent. Without
+autocast the two steps are a matter of full precision, and not reported.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#cuda-op-specific-behavior
@@ -142,7 +142,10 @@ def _why(inner: Operation) -> str:
         return f"the softmax is 0 where a logit lies {gap} below the largest, and its logarithm -inf"
     if inner.op == "sigmoid":
         if half:
-            return "in float16 the sigmoid is 0 below -17.34, and the gradient infinite below -11.09; that of `logsigmoid` is not"
+            return (
+                "in float16 the sigmoid is 0 below -17.34, and the gradient of its logarithm is infinite below -11.09; "
+                "`logsigmoid` has neither problem"
+            )
         return "in bfloat16 the sigmoid is exactly 1 above 6.24, where its logarithm and the gradient are 0"
     exp = inner.operand.maker
     limit = LIMITS[FLOAT16 if exp is not None and exp.dtype == FLOAT16 else FLOAT32].exp_overflow

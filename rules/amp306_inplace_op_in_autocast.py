@@ -5,7 +5,7 @@ Flags the in-place and `out=` forms of operations that autocast lifts to float32
 `torch.reciprocal(x, out=x)`) inside a float16 region, on a tensor that is float16 there.
 
 ## Why it matters
-Autocast leaves in-place forms alone, because the result has to fit into the tensor that is there. So the underscore
+Autocast leaves in-place forms alone, because the result has the dtype of the tensor it is written to. So the underscore
 costs you the range: `x.exp_()` overflows above 11.09, where `x.exp()` is float32 and does so above 88.72, and
 `x.pow_(2)` is infinite from 256 on.
 
@@ -39,7 +39,7 @@ def rates(x, weight):
 
 ## Fix safety
 Unsafe: the out-of-place form gives a new tensor, which other names for the old one do not see, and takes memory. You
-get no fix where the tensor came in as an argument or is part of another one: there the change itself is what is wanted.
+get no fix where the tensor came in as an argument or is part of another one: there other code may rely on the change.
 
 ## Limitations
 A tensor is taken for float16 only where the file, or a caller in another one, shows it. Operations that autocast lifts
@@ -88,9 +88,9 @@ def check(file: File) -> Iterator[Finding]:
             yield Finding(
                 file.range(operation.node),
                 f"`{_spelling(operation)}` runs in float16, where `{operation.op}` would run in float32",
-                "autocast does not cast for in-place forms and `out=`, whose result has to fit the tensor that is there",
+                "autocast does not cast for in-place forms and `out=`, whose result has the dtype of the tensor it is written to",
                 related,
-                _fix(file, operation) or NoFix("the result has to be in that tensor"),
+                _fix(file, operation) or NoFix("the result may have to be in the same tensor"),
                 file.fact(Dtypes).needs(operation),
             )
 

@@ -5,8 +5,8 @@ Flags the backward pass of a loop whose regions are bfloat16 and which has no en
 asks whether losses or gradients are finite: no `isfinite`, `isnan`, `nan_to_num`, anomaly mode, `error_if_nonfinite`.
 
 ## Why it matters
-You need no `GradScaler` in bfloat16, but with it goes the only thing that skips a step whose gradients are inf or NaN.
-Then one bad batch is enough: the step writes NaN into your parameters, and everything after it is NaN. Clipping by norm
+You need no `GradScaler` in bfloat16, but without one nothing skips a step whose gradients are inf or NaN. Then one bad
+batch is enough: the step writes NaN into your parameters, and everything after it is NaN. Clipping by norm
 does not help, for a norm that is NaN makes all gradients NaN.
 
 Many runs never meet such a batch, and asking waits for the device; so the rule is off unless selected.
@@ -62,7 +62,7 @@ from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 from ._support import hazard_calls
 
-_NOTE = "one batch with an inf or NaN makes all parameters NaN; in bfloat16 there is no scaler to skip its step"
+_NOTE = "one batch with an inf or NaN makes all parameters NaN; in bfloat16 there is no scaler to skip such a step"
 
 
 @rule(

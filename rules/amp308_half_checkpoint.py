@@ -6,7 +6,7 @@ there to resume from.
 
 ## Why it matters
 Autocast keeps your weights in float32 because the steps of an optimizer are small against them. Saved in float16 they
-are rounded, by 2.1e-4 of their size, in a net where 99.98 % of the weights changed. Updates of 1e-4 of a weight are
+are rounded: in one net 99.98 % of the weights changed, by 2.1e-4 of their size. Updates of 1e-4 of a weight are
 mostly lost, 85 % of them; values at or below 2**-25 become zero, and those beyond 65504 inf. Nothing is raised on
 saving or loading: the weights are cast back to float32, without what they have lost, and your run goes on from there.
 
@@ -59,7 +59,10 @@ from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 from ._support.protocol_edits import without
 
-_NOTE = "a resumed run continues from rounded weights: small updates are lost, and what half cannot hold becomes zero or inf"
+_NOTE = (
+    "a resumed run continues from rounded weights: small updates are lost, and what is beyond the range of half precision "
+    "becomes zero or inf"
+)
 
 
 _RESUMED_IN_HALF = r"\.half\(\)[\s\S]{0,2000}?optim\w*\.state_dict\(\)"

@@ -32,7 +32,7 @@ def energy(x, weight):
 ```
 
 ## Fix safety
-Unsafe: what is computed from the square is float32 from there on, and takes more memory. You get no fix in place.
+Unsafe: what is computed from the square is float32 from there on, and takes more memory. You get no fix for in-place forms.
 
 ## Limitations
 A tensor is taken for float16 only where the file, or a caller in another one, shows it. What is bounded, such as a

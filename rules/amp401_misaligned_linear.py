@@ -43,12 +43,12 @@ is assigned. You get none when the same number also stands elsewhere in the mode
 it, and none for attention, whose number of heads must divide the size.
 
 ## Limitations
-Input features, class counts and other outputs of a last layer are not free to choose and stay silent, and so do sizes
-below 32, those between sizes below 128 only, and those below 128 that end in one number, as the heads of critics do:
-their products take no time worth saving. Sizes that arrive as parameters are not judged, nor are those in tests and
-timings that train nothing; constants that are spelled in lower case are found only in files that mention AMP
-themselves. A file that calls `backward()`, or is a program with options, and holds no word of AMP runs in full
-precision, whatever other files of the run do, and what is exported (`models_onnx.py`) runs elsewhere. Models under
+Input features, class counts and other outputs of a last layer are not free to choose and stay silent. So do sizes below
+32, sizes that lie only between sizes below 128, and sizes below 128 whose layers lead to a single number, as in the
+head of a critic: their products take no time worth saving. Sizes that arrive as parameters are not judged, nor are
+those in tests and timings that train nothing; constants that are spelled in lower case are found only in files that
+mention AMP themselves. A file that calls `backward()`, or is a program with options, and holds no word of AMP runs in
+full precision, whatever other files of the run do, and what is exported (`models_onnx.py`) runs elsewhere. Models under
 `torch.compile` may be padded by the compiler already. How much time is lost depends on the device: `amplint verify`
 measures it on a GPU.
 

@@ -12,7 +12,7 @@ whoever runs your code there gets
 emulated: slowly, and some kernels are missing. Since then `is_bf16_supported()` says yes wherever a bfloat16 tensor can
 be created, so it answers another question than the one you asked.
 
-If you know your GPUs, ignore it; the rule is off unless selected for that reason.
+You may know your GPUs, which is why the rule is off unless selected.
 
 ## Example
 ```python
@@ -36,9 +36,10 @@ def predict(model, batches):
 ```
 
 ## Fix safety
-Unsafe. A region is switched off where the GPU has no bfloat16: float32 runs everywhere, and needs no loss scaling as float16
-would. There is no such fix where something else in the file is bfloat16, or where the region is made while the file is
-imported, for asking starts CUDA. A question that counts emulation is replaced with one that does not.
+Unsafe. The fix switches a region off where the GPU has no bfloat16: float32 runs everywhere, and float16 would need
+loss scaling. There is no such fix where something else in the file is bfloat16, or where the region is made while the
+file is imported, because the question would start CUDA there. A question that counts emulation is replaced with one
+that does not.
 
 ## Limitations
 Any question for the hardware in the file, and any condition of the same function that speaks of a precision, counts as

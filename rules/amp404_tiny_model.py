@@ -97,7 +97,7 @@ def check(file: File) -> Iterator[Finding]:
             yield Finding(
                 file.range(model.name if isinstance(model, cst.ClassDef) else model.func),
                 f"{name} has {number} weights, too few to gain from mixed precision",
-                "starting its kernels takes about as long as computing, and autocast starts casts besides",
+                "launching the kernels of a small model takes about as long as computing, and autocast launches casts besides",
                 fix=NoFix("only you can say whether the model will grow"),
             )
 

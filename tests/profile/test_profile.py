@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import answer, assert_fits_a_phone
 from checkout import ROOT
 from jsonschema import Draft202012Validator
 from program import AMPLINT, amplint, environment, hear_interrupts, problems
@@ -68,23 +68,8 @@ def _draws(path: Path) -> None:
     page = path.read_text("utf-8")
     assert len(page) < 5_000_000
     assert not re.search(r"(?:src|href)=|url\(", re.sub(r"(?s)<script.*?</script>", "", page))
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("no chromium is installed")
-    count = """<script>addEventListener('load', () => setTimeout(() => {
-      const drawn = root => [...root.querySelectorAll('*')].reduce(
-        (sum, one) => sum + (one.shadowRoot ? drawn(one.shadowRoot) : 0) + (one.tagName == 'CANVAS' && one.width > 99), 0);
-      document.title = drawn(document) > 1 ? 'drawn' : 'empty';
-    }, 2000));</script>"""
-    path.write_text(page.replace("</body>", f"{count}</body>"), "utf-8")
-    shown = subprocess.run(
-        [browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=9000", "--dump-dom",
-         f"--user-data-dir={path.parent / 'chromium'}", "--enable-logging=stderr", path.as_uri()],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    console = "\n".join(line for line in shown.stderr.splitlines() if "CONSOLE" in line)
-    assert not re.search("(?i)error|refused", console), console
-    assert "<title>drawn</title>" in shown.stdout
+    assert answer(page, "charts(page) > 1", path.parent) == "true"
+    assert_fits_a_phone(page, path.parent)
 
 
 def test_a_model_may_be_too_small() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from amplint.report.trace.json_rows import step_row
 from amplint.tracing.sampling import Sampling
 from amplint.tracing.trace_record import StepRecord
@@ -13,7 +15,12 @@ def test_a_million_steps_take_less_than_50_mb() -> None:
     sampling, size, kept = Sampling(), 0, 0
     for number in range(1, 1_000_001):
         skipped = number % 3 == 0  # a run that goes wrong all the time
-        step = StepRecord(number, "train.py:100", "optimizer#1", not skipped, nonfinite=NAMES if skipped else ())
+        step = StepRecord(
+            number, "train.py:100", "optimizer#1", not skipped,
+            scale=65536.0, loss=1 / number, norm=math.inf if skipped else 1 / (number + 1),
+            unclipped=1 / (number + 2), kept=1 / (number + 3), rates=(1 / (number + 4), 1 / (number + 5)),
+            nonfinite=NAMES if skipped else (), because="train.py:100: overflow: 70123.5 is beyond 65504" if skipped else "",
+        )  # fmt: skip
         if sampling.keeps(step):
             kept += 1
             if kept % 50 == 0:

@@ -85,7 +85,7 @@ def layer(one: LayerCost) -> str:
     why = f": {code}{one.why}" if one.why else ""
     if one.ratio is None:
         return f"{place}`{one.module}` ({one.kind}){why}"
-    return f"{one.share:.0%} {place}`{one.module}` ({one.kind}) takes {one.ratio:.2f} of its time in float32{why}"
+    return f"{one.share:.0%} {place}`{one.module}` ({one.kind}) takes {one.ratio:.2f} times as long as in float32{why}"
 
 
 def _table(rows: list[tuple[str, ...]]) -> Iterator[str]:
