@@ -99,7 +99,7 @@ def _narrows(file: File, cast: Operation) -> bool:
         or cast.dtype != FLOAT16
         or operand.half_at is None
         and operand.maker is None
-        or _restores(cast)
+        or _restores(file, cast)
     ):
         return False
     if operand.dtype == FLOAT32:
@@ -111,15 +111,19 @@ def _narrows(file: File, cast: Operation) -> bool:
     return bool(users) and all(user.op not in ("call", "cast", "setitem") for user in users)
 
 
-def _restores(cast: Operation) -> bool:
+def _restores(file: File, cast: Operation) -> bool:
     """Whether another tensor says which dtype it shall be: `x.type_as(y)`, `x.to(y)`, `x.to(y.dtype)`."""
     arguments = cast.arguments
     asked = [*zip(arguments.nodes[1:], arguments.values[1:])]
     asked += [(arguments.keyword_nodes.get(name), value) for name, value in arguments.keywords.items()]
     return any(
-        isinstance(value, Tensor) or (isinstance(node, cst.Attribute) and node.attr.value == "dtype")
+        isinstance(value, Tensor) or any(_is_dtype_of_tensor(each) for each in (node, *file.flow.meant(node)))
         for node, value in asked
     )
+
+
+def _is_dtype_of_tensor(node: cst.CSTNode | None) -> bool:
+    return isinstance(node, cst.Attribute) and node.attr.value == "dtype"
 
 
 def _is_activation(cast: Operation) -> bool:

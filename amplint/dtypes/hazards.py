@@ -15,6 +15,8 @@ from amplint.model.torch import precision
 from amplint.syntax.tree import Tree
 
 _HALF = precision.LIMITS[precision.FLOAT16]
+_BASES = {"log2": 2, "log10": 10}
+"""The bases of logarithms that are not natural: the derivative is smaller by their natural logarithm."""
 
 
 class Danger(enum.Enum):
@@ -119,7 +121,7 @@ def _power(operation: Operation, cancelled: bool) -> DtypeHazard | None:
 
 
 def _logarithm(operation: Operation, operand: Tensor, cancelled: bool, tree: Tree) -> DtypeHazard | None:
-    limit = _HALF.smallest_invertible
+    limit = _HALF.smallest_invertible / math.log(_BASES.get(operation.op, math.e))
     low = operand.low + 1 if operation.op == "log1p" else operand.low
     if operation.op == "log1p" and math.isinf(low):
         return None  # what is given to log1p is hardly ever meant to be negative

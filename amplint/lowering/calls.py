@@ -8,6 +8,7 @@ import libcst as cst
 
 from amplint.lowering import call_binding
 from amplint.lowering.backward_passes import BackwardReader, differentiates_again
+from amplint.lowering.bound_methods import holds_method, may_run_method
 from amplint.lowering.called_back import CalledBack
 from amplint.lowering.conditions import ConditionReader, constant
 from amplint.lowering.function_builder import FunctionBuilder
@@ -290,7 +291,8 @@ class CallReader:
         if base is not None and not path_of(base):
             value |= self._read(base)
         name = path_of(call.func).rpartition(".")[2]
-        if not (name and vocabulary.HARMLESS.search(name)) and self._hands_over(call, base):
+        harmless = name and vocabulary.HARMLESS.search(name)
+        if (not harmless and self._hands_over(call, base)) or may_run_method(call, self._scope):
             self._escape(call)
             return Provenance(("?",), value.as_argument().args, True)
         return Provenance(computes=True) if name in SCALE_FREE else value.as_argument()
@@ -306,6 +308,8 @@ class CallReader:
 
     def _gives(self, node: cst.BaseExpression) -> bool:
         if path_of(node):
+            if holds_method(node, self._scope):
+                return True
             return path_of(node) == "self" or self._roles.of(node).role in ("scaler", "optimizer", "framework")
         if isinstance(node, (cst.List, cst.Tuple, cst.Dict)):
             return any(self._gives(item.value) for item in node.elements)

@@ -156,6 +156,7 @@ class BlockReader:
             for name, reference in found:
                 self._scope.aliases = {**outer, name: reference}
                 self._emit(self.read(node.body))
+            self._emit(self.read(node.orelse))
         else:
             self._scope.aliases = dict(outer)
             self._loop(node)

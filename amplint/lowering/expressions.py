@@ -15,6 +15,7 @@ from amplint.lowering.function_scope import OBJECTS
 from amplint.lowering.gradients import GradientReader
 from amplint.lowering.mode_branches import as_mode_branch
 from amplint.lowering.provenance import Provenance, union
+from amplint.model.event_graph import Seq
 from amplint.model.events import Report
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.nodes import children
@@ -62,6 +63,8 @@ class ExpressionReader:
             return Provenance((reference,)) if reference else self.read(node.value)
         if type(node) is cst.BinaryOperation:
             return self.read(node.left) | self.read(node.right) | Provenance(computes=True)
+        if type(node) is cst.BooleanOperation:
+            return self._boolean(node)
         if type(node) is cst.UnaryOperation:
             return self.read(node.expression) | Provenance(computes=True)
         if type(node) is cst.NamedExpr:
@@ -84,6 +87,15 @@ class ExpressionReader:
         value = self.read(node.value if isinstance(node, cst.DictComp) else node.elt)
         scope.aliases = before
         return value
+
+    def _boolean(self, node: cst.BooleanOperation) -> Provenance:
+        """`and` and `or`: what the right side does happens only if the left one asks for it."""
+        values = [self.read(node.left)]
+        right = self._builder.block(lambda: values.append(self.read(node.right)))
+        if right != Seq():
+            sides = (right, Seq()) if isinstance(node.operator, cst.And) else (Seq(), right)
+            self._builder.emit(as_mode_branch(self._conditions.read(node.left), *sides))
+        return union(values)
 
     def _conditional(self, node: cst.IfExp) -> Provenance:
         target = self._builder.temporary(node)

@@ -135,12 +135,19 @@ class FunctionScope:
 
     def _made_of(self, name: str) -> Iterator[cst.CSTNode]:
         """What the function assigns to a local name, or runs it over."""
+        yield from (binding.value for binding in self.bound.get(name, ()) if binding.value is not None)
+        yield from self._run_over(name)
+
+    def _run_over(self, name: str) -> Iterator[cst.BaseExpression]:
+        """What the function runs a local name over."""
         for binding in self.bound.get(name, ()):
             loop = self.program.tree.enclosing(binding.node, cst.For, cst.CompFor) if binding.node is not None else None
-            if binding.value is not None:
-                yield binding.value
-            elif isinstance(loop, (cst.For, cst.CompFor)):
+            if binding.value is None and isinstance(loop, (cst.For, cst.CompFor)):
                 yield loop.iter
+
+    def looped_over(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """What the loops run over that have an expression, a local name, for their target."""
+        return self._run_over(node.value) if isinstance(node, cst.Name) else iter(())
 
     def changing(self) -> frozenset[str]:
         """The local names that are assigned inside a loop, or more than once."""

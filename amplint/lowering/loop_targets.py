@@ -33,7 +33,8 @@ def members(node: cst.For, scope: FunctionScope) -> list[tuple[str, str]]:
     if not isinstance(source, (cst.List, cst.Tuple)) or not isinstance(node.target, cst.Name):
         return []
     found = [element.value for element in source.elements]
-    known = all(scope.roles.of(member).role in OBJECTS and path_of(member) for member in found)
+    used = scope.roles.of(node.target).role in OBJECTS
+    known = all((used or scope.roles.of(member).role in OBJECTS) and path_of(member) for member in found)
     short = known and len(found) <= _MAX_UNROLLED
     return [(node.target.value, scope.ref(member)) for member in found] if short else []
 

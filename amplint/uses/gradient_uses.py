@@ -38,6 +38,7 @@ _PASSES = frozenset(
 )
 _COPIES = frozenset({"detach", "clone", "float", "to"})
 """Methods of weights that return the same numbers."""
+_ZEROS = frozenset({"zeros", "zeros_like", "new_zeros"})
 _NOT_SHOWN = frozenset({"len", "isinstance", "hasattr", "all_reduce", "reduce"})
 _CHANGES_GRADIENTS = re.compile(r"clip_grad|_foreach_mul_|_foreach_div_")
 _NOISE = re.compile(r"^(randn|randn_like|rand_like|normal|normal_|noise)$")
@@ -232,7 +233,7 @@ class Readings:
         if not others or isinstance(target.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn)):
             return _NOTHING
         other = others[0]
-        is_zero = isinstance(other, (cst.Integer, cst.Float)) and float(other.evaluated_value) == 0
+        is_zero = all(map(_is_zero, self._flow.meant(other) or [other]))
         if is_zero or self._knows_the_scale(parent) or {"inf", "nan", "Infinity", "None"} & set(words(other)):
             return _NOTHING
         return self._end(use, COMPARE, parent)
@@ -266,6 +267,13 @@ class Readings:
         if not calls and use.at is not None and self._tree.root(statement) is self._tree.module:
             return self._end(use, MEASURE, use.at)
         return _Step(tuple(_Use(call, use.at) for call in calls))
+
+
+def _is_zero(value: cst.BaseExpression) -> bool:
+    """Whether a value is zero, or a tensor of zeros."""
+    if isinstance(value, cst.Call):
+        return called_name(value) in _ZEROS
+    return isinstance(value, (cst.Integer, cst.Float)) and float(value.evaluated_value) == 0
 
 
 def _finds_trouble(test: cst.BaseExpression) -> bool:

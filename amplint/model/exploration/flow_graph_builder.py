@@ -171,10 +171,12 @@ class _Builder:
 
     def _gather(self, node: Loop) -> None:
         self.add(Gather(node))
-        after = Block(Pass(), self._loops)
-        self._around.append(_Around(self._loops, len(self._regions), {"break": after, "continue": after}))
+        after, exhausted = Block(Pass(), self._loops), Block(Pass(), self._loops)
+        self._around.append(_Around(self._loops, len(self._regions), {"break": after, "continue": exhausted}))
         self.node(node.body)
         self._around.pop()
+        self._go_on_at(exhausted)
+        self.node(node.orelse)
         self._go_on_at(after)
 
     def _jump(self, jump: Jump) -> None:
