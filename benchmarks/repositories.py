@@ -8,13 +8,14 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
-import tarfile
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 SITE = "https://github.com"
 SUFFIXES = (".py", ".ipynb")
+REGULAR = (b"100644 ", b"100755 ")
+"""How git lists files that are neither links nor submodules."""
 
 
 class RepositoryError(Exception):
@@ -47,6 +48,8 @@ REPOSITORIES = (
 def lay_out(repository: Repository, cache: Path, mirrors: Path | None = None) -> Path:
     """The folder that holds the Python files and notebooks of a repository; made unless it is there.
 
+    Files of which git has no text, as a partial clone has none of large ones, are left out and named on stderr.
+
     Args:
         repository: what is wanted.
         cache: the folder for all repositories.
@@ -65,8 +68,11 @@ def lay_out(repository: Repository, cache: Path, mirrors: Path | None = None) ->
         with tempfile.TemporaryDirectory(dir=cache, prefix=".making-") as scratch:
             source = _fetched(repository, Path(scratch) / "git") if mirrors is None else _mirror(repository, mirrors)
             made = Path(scratch) / "tree"
-            _unpack(_git(source, "archive", repository.commit), made)
+            made.mkdir()
+            lacking = _write_files(source, _listed(source, repository.commit), made)
             made.rename(folder)
+            if lacking:
+                print(f"{repository.folder}: git has no text of {', '.join(lacking)}", file=sys.stderr)
     return folder
 
 
@@ -83,22 +89,37 @@ def _fetched(repository: Repository, folder: Path) -> Path:
     return folder
 
 
-def _git(repository: Path, *arguments: str) -> bytes:
+def _git(repository: Path, *arguments: str, given: bytes = b"") -> bytes:
     command = ["git", "--git-dir", str(repository), *arguments]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
+    done = subprocess.run(command, input=given, capture_output=True)
     if done.returncode:
         reason = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
         raise RepositoryError(f"git {arguments[0]}: {reason}")
     return done.stdout
 
 
-def _unpack(archive: bytes, folder: Path) -> None:
-    # Regular files only: links have no place in a tree that is merely read.
-    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-        for member in tar:
-            target = (folder / member.name).resolve()
-            wanted = member.isreg() and member.name.endswith(SUFFIXES) and target.is_relative_to(folder.resolve())
-            stream = tar.extractfile(member) if wanted else None
-            if stream is not None:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(stream.read())
+def _listed(repository: Path, commit: str) -> dict[str, bytes]:
+    """The name of the blob of each wanted file; regular files only: links have no place in a tree that is merely read."""
+    entries = _git(repository, "ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0")
+    named = (entry.partition(b"\t")[::2] for entry in entries if entry.startswith(REGULAR))
+    found = {path.decode("utf-8", "surrogateescape"): about.split()[2] for about, path in named}
+    return {path: blob for path, blob in found.items() if path.endswith(SUFFIXES)}
+
+
+def _write_files(repository: Path, blobs: dict[str, bytes], folder: Path) -> list[str]:
+    """Write files into a folder; the paths of those that the repository lacks, as a partial clone lacks large ones."""
+    asked = b"".join(blob + b"\n" for blob in blobs.values())
+    stream = io.BytesIO(_git(repository, "cat-file", "--batch", given=asked))
+    lacking = []
+    for path in blobs:
+        _, kind, *size = stream.readline().split()
+        target = (folder / path).resolve()
+        if kind == b"missing":
+            lacking.append(path)
+            continue
+        content = stream.read(int(size[0]))
+        stream.readline()
+        if target.is_relative_to(folder.resolve()):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+    return lacking

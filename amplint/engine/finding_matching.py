@@ -139,7 +139,10 @@ def _pair(
 
 
 def _likeness(one: str, other: str) -> float:
-    return SequenceMatcher(None, one, other, autojunk=False).ratio()
+    """The share of text that two lines have in common; never less than much where the whole of one stands in the other."""
+    short, long = sorted((one, other), key=len)
+    least = _MUCH_ALIKE if f" {short} " in f" {long} " else 0.0
+    return max(least, SequenceMatcher(None, one, other, autojunk=False).ratio())
 
 
 def renamed(gone: Mapping[str, str], come: Mapping[str, str]) -> dict[str, str]:

@@ -154,13 +154,23 @@ def test_a_function_that_has_moved_to_another_file_adds_nothing() -> None:
     assert verdicts("new", "--against", "old") == {"old/train.py:11": "still there"}
 
 
-def test_a_line_that_has_moved_to_another_function_is_still_there() -> None:
-    made = "    scaler = torch.cuda.amp.GradScaler(enabled=amp)\n"
-    old = f"import torch\n\n\ndef train(amp):\n{made}    return scaler\n"
-    new = f"import torch\n\n\ndef train(scaler):\n    return scaler\n\n\ndef main(amp):\n{made}    train(scaler)\n"
+@pytest.mark.parametrize(
+    "more", ["", " if config.mixed_precision else None", "  # made once, and kept for all epochs of a run"]
+)
+def test_a_line_that_has_moved_to_another_function_is_still_there(more: str) -> None:
+    made = "    scaler = torch.cuda.amp.GradScaler()"
+    old = f"import torch\n\n\ndef train(amp):\n{made}\n    return scaler\n"
+    new = f"import torch\n\n\ndef train(scaler):\n    return scaler\n\n\ndef main(amp):\n{made}{more}\n    train(scaler)\n"
     put("old", train=old)
     put("new", train=new)
     assert verdicts("new", "--against", "old") == {"old/train.py:5": "still there"}
+
+
+def test_another_line_of_another_function_is_new() -> None:
+    put("old", train="import torch\n\n\ndef train():\n    first = torch.cuda.amp.GradScaler()\n    return first\n")
+    other = "def main(amp):\n    state.scaler = torch.cuda.amp.GradScaler(enabled=amp)\n"
+    put("new", train=f"import torch\n\n\ndef train():\n    return None\n\n\n{other}")
+    assert verdicts("new", "--against", "old")["new/train.py:9"] == "new"
 
 
 def test_what_other_files_do_counts_on_each_side() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -59,6 +60,35 @@ def keys(file: File, pair: StepPair) -> tuple[set[str], set[str]]:
     carried = _Without(file, pair)
     carried.visit(ast.parse(file.source.text))
     return carried.saved, carried.loaded
+
+
+def asks_less(before: File, own: File, after: File, diagnostic: Diagnostic) -> bool:
+    """Whether a repair takes the state of a scaler under fewer conditions than the fix of the rule, as if there always were one.
+
+    Args:
+        before: the file as it stands.
+        own: the file with the fix of the rule.
+        after: the file with the repair.
+        diagnostic: the finding.
+    """
+    pair = stepped_by(before, diagnostic)
+    if pair is None:
+        return False
+    name = path_of(pair.scaler).rpartition(".")[2]
+    known, mine, theirs = (
+        Counter(_conditions_of_states(ast.parse(each.source.text), name)) for each in (before, own, after)
+    )
+    return min(theirs - known, default=0) < min(mine - known, default=0) and bool(theirs - known)
+
+
+def _conditions_of_states(node: ast.AST, name: str, conditions: int = 0) -> Iterator[int]:
+    """Under how many conditions each state of the scaler of a name is taken."""
+    called = node.func if isinstance(node, ast.Call) else None
+    if isinstance(called, ast.Attribute) and called.attr == "state_dict" and _last_name(called.value) == name:
+        yield conditions
+    conditions += isinstance(node, (ast.If, ast.IfExp, ast.BoolOp))
+    for child in ast.iter_child_nodes(node):
+        yield from _conditions_of_states(child, name, conditions)
 
 
 class _Without(ast.NodeTransformer):

@@ -148,6 +148,8 @@ def _by_template(
         beyond, is_alone = other_repairs.in_patch(before, *compared, diagnostic)
         if not is_alone:  # what other functions lose is told, and does not refute
             beyond, told = (*beyond, *(each.what for each in told if each.is_spoiled)), []
+    if observable.measure == RESUMED and carried_states.asks_less(before, own, after, diagnostic):
+        beyond = (*beyond, "the state of a scaler that may not be there")
     try:
         taken = take(before, own if other_repairs.is_other_spelling(before, own, after) else after, diagnostic)
     except (NotReplayable, CannotMake) as problem:
