@@ -48,8 +48,10 @@ AMP (either half could be the mistake), where the scaler may be None, and for `t
 ## Limitations
 The backward pass is judged together with the step that uses its gradients, so both have to be in one function or in
 functions that call each other. A pass that is given a gradient, or whose loss is made of gradients, is judged only where
-that gradient is made of constants. A file that refuses a scaler for some way of training (`assert self.scaler is None`)
-is left alone. What is called a test, a measurement or a check for memory trains nothing.
+that gradient is made of constants. Beside an accelerator of accelerate, the loop has to step nothing but optimizers that
+were prepared in the same function, and no backward pass in it may be the accelerator's. A file that refuses a scaler for
+some way of training (`assert self.scaler is None`) is left alone. What is called a test, a measurement or a check for
+memory trains nothing.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training
@@ -62,6 +64,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import SAFE, Edit, Fix, NoFix
+from amplint.facts.passes_beside_accelerator import PassesBesideAccelerator
 from amplint.facts.trial_code import Trials
 from amplint.model.events import Scale, ScalerStep, ScalerUpdate, Unscale
 from amplint.model.observables import NORM_SEEN, Observable
@@ -75,6 +78,27 @@ KIND = HazardKind.UNSCALED_BACKWARD
 
 @rule("AMP103", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
+    yield from _in_paths(file)
+    yield from _beside_accelerator(file)
+
+
+def _beside_accelerator(file: File) -> Iterator[Finding]:
+    for each in file.fact(PassesBesideAccelerator).found:
+        accelerator = file.tree.text(hazard_calls.receiver(each.preparing) or each.preparing)
+        loss = protocol_edits.fit_for_message(
+            file.tree.text(hazard_calls.receiver(each.backward) or each.backward), "loss"
+        )
+        yield Finding(
+            file.range(each.backward.func),
+            f"The backward pass of `{loss}` is not scaled, although `{accelerator}` steps the optimizer through its scaler",
+            note=f"an optimizer that `{accelerator}.prepare` was given steps through its scaler when the precision is fp16; "
+            f"`{accelerator}.backward({loss})` scales",
+            related=file.related("divided by the scale here", each.step),
+            fix=NoFix(f"`{accelerator}.backward` also divides the loss by the number of accumulated batches"),
+        )
+
+
+def _in_paths(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True, halves=True):
         scaler = found.scaler_name
         if not scaler or is_scaled_otherwise(file, found) or _is_ruled_out(file, scaler):

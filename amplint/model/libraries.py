@@ -49,8 +49,9 @@ LIBRARIES = (
         ("accelerate",),
         'an `Accelerator(mixed_precision="fp16")`: `backward` scales, `clip_grad_norm_`, `clip_grad_value_` and '
         "`unscale_gradients` unscale, `autocast` is a region; torch's own clips and readings of gradients in between are "
-        "findings, and so is a checkpoint that has the optimizer and not the scaler, and a schedule that `prepare` was not given "
-        "with its optimizer; a clip is replaced by the accelerator's",
+        "findings, and so is a checkpoint that has the optimizer and not the scaler, a schedule that `prepare` was not given "
+        "with its optimizer, and a plain `loss.backward()` before the step of an optimizer that it was given; a clip is replaced "
+        "by the accelerator's",
         "a precision that the text does not tell, bfloat16, DeepSpeed and Megatron plugins; what `prepare` returns steps and "
         "skips on its own",
         told=(
