@@ -49,6 +49,7 @@ class FunctionScope:
         self._root = program.tree.root(node)
         self._module = program.names.bindings_in(self._root)
         self.opaque = program.tree.home(node).source.path.endswith(".pyi")
+        self.is_context = isinstance(node, cst.FunctionDef) and works_around(program, node)
         self.scale_names = self._derived_from("get_scale") if program.loss_scales.in_play(node) else frozenset[str]()
 
     def qualify(self, path: str) -> str:
@@ -222,3 +223,17 @@ class FunctionScope:
             return True
         computes = isinstance(call.func, cst.Attribute) and _COMPUTES.match(call.func.attr.value) is not None
         return role == "framework" and not computes
+
+
+def works_around(program: Program, function: cst.FunctionDef) -> bool:
+    """Whether a `with` statement runs a generator that works with AMP's objects before the block, or after it.
+
+    Args:
+        program: what the function belongs to.
+        function: the generator, or any other function.
+    """
+    if not program.contexts.is_generated(function):
+        return False
+    methods = (each.func for each in program.tree.inside(function, cst.Call))
+    receivers = (each.value for each in methods if isinstance(each, cst.Attribute))
+    return any(program.roles.of(each).role in OBJECTS for each in receivers)
