@@ -304,11 +304,15 @@ class CallReader:
         if base is not None and not path_of(base):
             value |= self._read(base)
         name = path_of(call.func).rpartition(".")[2]
-        harmless = name and vocabulary.HARMLESS.search(name)
+        harmless = name and vocabulary.HARMLESS.search(name) and not self._steps_through_scaler(name, call)
         if (not harmless and self._hands_over(call, base)) or may_run_method(call, self._scope):
             self._escape(call)
             return Provenance(("?",), value.as_argument().args, True)
         return Provenance(computes=True) if name in SCALE_FREE else value.as_argument()
+
+    def _steps_through_scaler(self, name: str, call: cst.Call) -> bool:
+        """Whether a call that says it steps is given a scaler: it steps the optimizer, whatever else it says."""
+        return "step" in name.split("_") and any(self._roles.of(arg.value).role == "scaler" for arg in call.args)
 
     def _hands_over(self, call: cst.Call, base: cst.BaseExpression | None) -> bool:
         """Whether an unknown call gets hold of a scaler or an optimizer."""
