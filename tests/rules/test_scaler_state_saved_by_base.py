@@ -56,6 +56,59 @@ class Trainer(Base):
 """
 
 
+LISTED = """
+import torch
+
+class Base:
+    def __init__(self, model):
+        self.model = model
+        self.optimizers = []
+
+    def save(self, path, epoch):
+        state = {{"epoch": epoch, "optimizers": []}}
+        for each in self.{through}:
+            state["optimizers"].append(each.state_dict())
+        torch.save(state, path)
+"""
+LISTING = """
+import torch
+from base import Base
+
+class Trainer(Base):
+    def set_up(self):
+        self.optimizer = torch.optim.AdamW(self.model.parameters())
+        {listing}
+        self.scaler = torch.amp.GradScaler("cuda")
+
+    def train_on_batch(self, batch):
+        self.optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = self.model(batch)
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+"""
+
+
+@pytest.mark.parametrize(
+    ("through", "listing", "expected"),
+    [
+        ("optimizers", "self.optimizers.append(self.optimizer)", ["AMP114"]),
+        ("optimizers", "self.optimizers += [self.optimizer]", ["AMP114"]),
+        ("optimizers", "self.optimizers = [self.optimizer]", ["AMP114"]),
+        ("optimizers", "self.networks.append(self.optimizer)", []),
+        ("networks", "self.optimizers.append(self.optimizer)", []),
+        ("optimizers", "self.optimizers.append(self.model)", []),
+    ],
+)
+def test_a_base_class_goes_through_the_list_that_the_optimizer_is_put_into(
+    tmp_path: Path, through: str, listing: str, expected: list[str]
+) -> None:
+    root = project(tmp_path, base=LISTED.format(through=through), train=LISTING.format(listing=listing))
+    assert codes(root, "train.py") == expected
+    assert codes(root, "base.py") == []
+
+
 @pytest.mark.parametrize(("saving", "row"), [(SAVE, 18), (GATHERED, 21)])
 def test_a_base_class_saves_what_it_knows_of(tmp_path: Path, saving: str, row: int) -> None:
     root = project(tmp_path, base=BASE.format(saving=saving), train=TRAIN.format(more=""))
