@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from browser import answer, assert_fits_a_phone
+from browser import answer, assert_charts_fit_paper, assert_fits_a_phone
 from checkout import ROOT
 from program import amplint, environment, problems
 
@@ -92,6 +92,7 @@ def test_the_page_is_drawn_by_a_browser(tmp_path: Path) -> None:
     assert answer(page, press, tmp_path) == "zoomed to 1.75 5.25, drawn"
     assert answer(page, "page.body.textContent.includes('the logarithm of zero')", tmp_path) == "true"
     assert_fits_a_phone(page, tmp_path)
+    assert_charts_fit_paper(page, tmp_path)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
