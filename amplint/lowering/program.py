@@ -9,6 +9,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.model.events import GLOBAL
+from amplint.model.references import site_text
 from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.call_targets import Callees
 from amplint.roles.loss_scales import LossScales
@@ -126,7 +127,7 @@ class Program:
             for above in self.tree.ancestors(node)
             if isinstance(above, (cst.FunctionDef, cst.ClassDef))
         ]
-        return f"{'.'.join(reversed([node.name.value, *outer]))}@{self.site(node)}"
+        return f"{'.'.join(reversed([node.name.value, *outer]))}@{site_text(self.site(node))}"
 
     @cached_property
     def templates(self) -> list[cst.FunctionDef]:

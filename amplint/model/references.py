@@ -24,6 +24,8 @@ TEMPORARY = "%"
 SOMETHING = "?"
 """A value that could not be told."""
 
+_DIGITS = 5
+
 _GRADIENT = re.compile(r"(^|[\W_])(grad|gradient)s?(\[[^\]]*\])*$")
 _GRADIENT_FLAG = re.compile(
     r"(^|[\W_])(requires?|needs?|no|use|uses|is|has|with|enable|set|zero|compute)_(grad|gradient)s?$"
@@ -32,6 +34,15 @@ _ROOT = re.compile(r"[^.\[]*")
 _MARKS = re.compile(rf"(#\d+/)*({GLOBAL})?([\w/]+:)?")
 """What a reference may begin with that is no name: marks of calls and of a module, and the module (`::pkg/mod:scaler`)."""
 _QUOTED = re.compile("‹([^›]*)›")
+
+
+def site_text(site: int) -> str:
+    """A site as part of a name, so long that names stand in the order of their sites.
+
+    Args:
+        site: the number.
+    """
+    return f"{site:0{_DIGITS}}"
 
 
 @frozen
