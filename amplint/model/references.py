@@ -24,7 +24,8 @@ TEMPORARY = "%"
 SOMETHING = "?"
 """A value that could not be told."""
 
-_DIGITS = 5
+DIGITS = 5
+"""So many has a site that is part of a name."""
 
 _GRADIENT = re.compile(r"(^|[\W_])(grad|gradient)s?(\[[^\]]*\])*$")
 _GRADIENT_FLAG = re.compile(
@@ -42,7 +43,7 @@ def site_text(site: int) -> str:
     Args:
         site: the number.
     """
-    return f"{site:0{_DIGITS}}"
+    return f"{site:0{DIGITS}}"
 
 
 @frozen

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from amplint.callgraph.import_graph import import_statements
+from amplint.callgraph.contents import import_statements
 from amplint.diagnostics import Diagnostic, FileReport
 from amplint.engine.baseline import LIMIT, BaselineError, known_by, read_baseline, sort_out
 from amplint.engine.checker import check_again, is_concerned, with_location
@@ -29,8 +29,9 @@ ResolverMaker = Callable[[], SettingsResolver]
 
 _HOW = RunOptions(jobs=1)
 """Everything in this process: it has threads, and must not be copied."""
-_ROOM = {Kept.TREES: 4_000_000, Kept.EXPLORATIONS: 4_000_000}
-"""What stays between two checks: the trees of a few hundred files, in some dozens of megabytes, and what their paths show."""
+_ROOM = {Kept.TREES: 4_000_000, Kept.EXPLORATIONS: 4_000_000, Kept.CONTENTS: 32_000_000}
+"""What stays between two checks: the trees of a few hundred files, in some dozens of megabytes, what their paths show, and the
+bytes of a project of some thousand files."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 Following paths asks for nothing but graphs of events and what is known of objects. So the same graphs show the same, whatever
 text they were made of: an edit that changes no slice changes nothing of what its paths show. In what is written out, sites are
-site_text from the first that is mentioned, so that a place which only moves stays the same.
+numbered from the first that is mentioned, so that a place which only moves stays the same.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from amplint.model.event_graph import Function
 from amplint.model.events import Event, ObjectFacts
 from amplint.model.protocol.hazard import Hazard, HazardKind
 from amplint.model.records import changed, frozen
-from amplint.model.references import site_text
+from amplint.model.references import DIGITS, site_text
 
 _SITE = "@"
 """What a site begins with where it is written out, as it does in the key of a function."""
-_MENTIONED = re.compile(r"(?<=[@%])\d{5}(?!\d)")
+_MENTIONED = re.compile(rf"(?<=[@%])\d{{{DIGITS}}}(?!\d)")
 """The number of a site in what is written out: by itself, in the key of a function, and in a reference without a name."""
 _WHOLE = re.compile(r"\bint\b")
 _WORD = re.compile(r"\w+")
-_BEYOND = re.compile(r"[@%]\d{6}")
+_BEYOND = re.compile(rf"[@%]\d{{{DIGITS + 1}}}")
 
 
 @frozen
