@@ -21,6 +21,10 @@ _COMPUTES = re.compile(
     r"((training|validation|test|predict)_step|forward|(compute_|get_)?loss|(train|val|test|eval)_dataloader)$"
 )
 """Methods that only compute, whatever the object that drives the loop otherwise does with scalers and optimizers."""
+_MODEL_OR_LOSS = re.compile(
+    r"_?(model|net|network|generator|discriminator|critic|classifier|criterion|forward|(compute_|get_)?loss(_fn|_func)?)(_?[A-Za-z]|\d)?$"
+)
+"""What an object calls its model, and its loss, where nobody sees whether they are attributes or methods."""
 _TOUCHES_NOTHING = re.compile(
     r"^_?(get|set|is|has|load|state|add_param|register|append|extend|pop|items|keys|values|copy|train|eval|share|to$)"
 )
@@ -215,7 +219,9 @@ class FunctionScope:
         if path_of(base) == "self" or (isinstance(base, cst.Call) and path_of(base.func) == "super"):
             owner = self.program.classes.owner(self.node)
             assert isinstance(call.func, cst.Attribute)
-            return owner is not None and not owner.values(call.func.attr.value) and not owner.closed
+            if owner is None or owner.closed or _MODEL_OR_LOSS.match(call.func.attr.value):
+                return False
+            return not owner.values(call.func.attr.value)
         role = self.roles.of(base).role
         if role in ("optimizer", "scaler") and isinstance(call.func, cst.Attribute):
             return _TOUCHES_NOTHING.search(call.func.attr.value) is None  # `sam.first_step(zero_grad=True)`
