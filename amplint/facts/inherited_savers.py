@@ -45,7 +45,7 @@ class InheritedSavers:
         for pair in self._steppers.pairs:
             info = self._classes.owner(pair.call) if path_of(pair.scaler).startswith("self.") else None
             saver = self._saver(info, path_of(pair.optimizer)) if info is not None and info not in found else None
-            if info is not None and saver is not None:
+            if info is not None and saver is not None and not self._is_told_there(info, saver, path_of(pair.scaler)):
                 found[info] = InheritedSaver(pair, saver)
         told = {each.helper for each in self._checkpoints.incomplete}
         return tuple(each for each in found.values() if each.saver not in told)
@@ -65,6 +65,18 @@ class InheritedSavers:
         taken = (each for each in inherited if not names.isdisjoint(self._helpers.taken(each)))
         saved = any(says_save(node) for each in taken for node in within(each))
         return takers[0] if takers and (saved or self._is_given_away(info)) else None
+
+    def _is_told_there(self, info: ClassInfo, saver: cst.FunctionDef, scaler: str) -> bool:
+        """Whether the file of an inherited method has the scaler and its steps before its eyes: it tells of the checkpoint."""
+        there = self._tree.root(saver)
+        made = any(self._tree.root(each) is there for each in info.values(scaler.removeprefix("self.")))
+        methods = (method for base in info.lineage for method in base.methods.values())
+        home = (method for method in methods if self._tree.root(method) is there)
+        return made and any(
+            isinstance(node, cst.Call) and path_of(node.func) == f"{scaler}.step"
+            for method in home
+            for node in within(method)
+        )
 
     def _is_given_away(self, info: ClassInfo) -> bool:
         """Whether an object of a class is given to one that saves the states of what it is given."""

@@ -145,3 +145,17 @@ def test_it_is_told_once(tmp_path: Path) -> None:
 def test_another_method_may_save_the_scaler_or_nothing_is_saved(tmp_path: Path, saving: str, more: str) -> None:
     root = project(tmp_path, base=BASE.format(saving=saving), train=TRAIN.format(more=more))
     assert codes(root, "train.py") == []
+
+
+def test_a_base_class_that_steps_through_the_scaler_itself_tells_of_its_checkpoint(tmp_path: Path) -> None:
+    """A subclass with another iteration of its own says nothing of the same checkpoint."""
+    base = TRAIN.replace("from base import Base", "").replace("class Trainer(Base)", "class Base").format(more=SAVE)
+    base = base.replace("super().__init__(model)", "self.optimizer = torch.optim.AdamW(model.parameters())")
+    plain = base.replace("        self.scaler.step(self.optimizer)\n", "")
+    again = TRAIN.replace(
+        "        super().__init__(model)\n", "        super().__init__(model)\n        self.turns = 0\n"
+    )
+    other = again.replace('        self.scaler = torch.amp.GradScaler("cuda")\n', "").format(more="")
+    assert codes(project(tmp_path / "both", base=base, train=other), "train.py") == []
+    assert codes(project(tmp_path / "both", base=base, train=other), "base.py") == ["AMP114"]
+    assert codes(project(tmp_path / "one", base=plain, train=other), "train.py") == ["AMP114"]
