@@ -165,7 +165,7 @@ class _Following:
         if _is_unread_argument(node, statement):
             return False
         parts = [*_without(node, known)]
-        calls = [each for each in parts if isinstance(each, ast.Call)] or [*_around(node, statement)][-1:]
+        calls = [each for each in parts if isinstance(each, ast.Call)] or _innermost(node, statement)
         computes = any(isinstance(each, (ast.BinOp, ast.UnaryOp, ast.Lambda)) for each in parts)
         return bool(calls) and not computes and all(side.is_event(each) or _is_plain(each) for each in calls)
 
@@ -178,7 +178,7 @@ class _Following:
 
     def _follows_test(self, old: ast.expr, new: ast.expr) -> bool:
         """Whether a condition has become another one in a way that the walk knows of."""
-        if _shape(old) == _shape(new) and not self._is_about_scale(old):
+        if isinstance(new, ast.Constant) or (_shape(old) == _shape(new) and not self._is_about_scale(old)):
             return False  # it holds at other times
         mine, theirs = ({ast.dump(one): one for one in conjuncts(each)} for each in (old, new))
         changed = [each[key] for each, other in ((mine, theirs), (theirs, mine)) for key in each.keys() - other.keys()]
@@ -265,6 +265,13 @@ def _without(tree: ast.AST, known: ast.AST | None) -> Iterator[ast.AST]:
     yield tree
     for child in ast.iter_child_nodes(tree):
         yield from _without(child, known)
+
+
+def _innermost(node: ast.AST, statement: ast.stmt) -> list[ast.Call]:
+    """The innermost call around a part of a statement; where that asks for parameters, also the call that is given them."""
+    around = [*_around(node, statement)]
+    asks = bool(around) and ast.unparse(around[-1].func).endswith(".parameters")
+    return around[-2:] if asks else around[-1:]
 
 
 def _around(node: ast.AST, statement: ast.stmt) -> Iterator[ast.Call]:
