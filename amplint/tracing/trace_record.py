@@ -161,7 +161,9 @@ class FirstNonFinite:
     @property
     def what(self) -> str:
         """What the value is, where the operation is not known."""
-        return "gradient" if self.backward else self.result.name or "result"
+        if self.backward:
+            return f"gradient of `{self.result.name}`" if self.result.name else "gradient"
+        return self.result.name or "result"
 
 
 @dataclass(frozen=True)
@@ -201,7 +203,7 @@ class TraceRecord:
         torch: the version of PyTorch.
         rank: which process of several it was, as `0 of 2`; empty where there is one.
         exit_code: that of the program.
-        error: the last line of the program's traceback; empty where it ended well.
+        error: what the program has raised, in one line; empty where it ended well.
         stopped: why the trace ended the program early; empty where it did not.
         steps: the steps; of more than 10,000 a part, evenly spread, with those that were skipped.
         totals: all steps in numbers.

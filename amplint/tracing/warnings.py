@@ -9,6 +9,8 @@ from amplint.tracing.steps import WARM_UP
 from amplint.tracing.trace_record import LostGradients, ScheduleAhead, StepTotals, TraceRecord
 
 _OFTEN = 0.05
+_MANY = 8
+"""Steps in which a scale of 65536 should have found its place."""
 _HARD = 0.5
 """The share of a gradient that a clip leaves, from which on down it is the clip that sets the length."""
 
@@ -31,6 +33,8 @@ def warnings_of(record: TraceRecord, schedules: Sequence[ScheduleAhead]) -> list
 def _on_steps(totals: StepTotals) -> Iterator[str]:
     if totals.lowest_scale < 1:
         yield f"The scale fell to {totals.lowest_scale:g}, below 1: gradients are made smaller, not larger."
+    if totals.skipped == totals.tried >= _MANY:
+        yield f"None of the {totals.tried} steps was taken: nothing is learned."
     if totals.late_skipped > max(_OFTEN * totals.late, 1):
         share = totals.late_skipped / totals.late
         yield f"After the first {WARM_UP} steps, {share:.0%} were skipped: something overflows again and again."

@@ -179,6 +179,8 @@ def test_each_rank_has_its_own_record(tmp_path: Path) -> None:
     assert [run["totals"]["tried"] for run in runs] == [3, 3]
     assert runs[1]["first"]["step"] == 3
     assert not runs[1]["first"]["backward"]
+    assert (runs[0]["first"]["step"], runs[0]["first"]["backward"]) == (3, True)
+    assert "another rank, whose report names it" in runs[0]["first"]["why"]
     assert "rank 1 of 2" in done.stderr
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from amplint.report.charts import scripts
 from amplint.report.markup import escape, opening, prose
-from amplint.report.trace.text import course_of, range_in_words
+from amplint.report.trace.text import course_of, operand_in_words, outcome_of, range_in_words
 from amplint.report.trace.timeline import timeline
 from amplint.tracing.step_profile import StepProfile
 from amplint.tracing.trace_record import FirstNonFinite, TraceRecord
@@ -65,20 +65,17 @@ def _story(record: TraceRecord, first: FirstNonFinite) -> Iterator[str]:
     """From the last finite values to inf or NaN, and to what came of it."""
     direction = "backward" if first.backward else "forward"
     where = f" in <code>{escape(first.module)}</code> ({escape(first.kind)})" if first.module else ""
-    what = f"<code>{escape(first.operation)}</code>" if first.operation else first.what
+    what = f"<code>{escape(first.operation)}</code>" if first.operation else prose(first.what)
     yield f'<h2>How it came to inf or NaN<small>step {first.step}, {direction} pass</small></h2>\n<ol class="story">\n'
     if first.operands:
-        given = "".join(f"<li>{escape(range_in_words(one))}</li>" for one in first.operands)
+        given = "".join(f"<li>{prose(operand_in_words(one))}</li>" for one in first.operands)
         yield f"<li>The last values before it were these:<ul>{given}</ul></li>\n"
     gave = f"<b>{escape(range_in_words(first.result))}</b>, at {escape(first.place)}"
     yield f"<li>{what}{where} gave {gave}:{_source(first.place)}</li>\n"
     page = f" <code>amplint explain {escape(first.rule)}</code> says more." if first.rule else ""
     yield f"<li>Why: <b>{escape(first.why)}</b>.{page}</li>\n"
-    step = next((one for one in record.steps if one.number == first.step), None)
-    if step is not None:
-        came = "the optimizer used what came of it" if step.taken else "the scaler skipped the step"
-        held = f", since gradients were not finite in {escape(', '.join(step.nonfinite))}" if step.nonfinite else ""
-        yield f"<li>In the end {came}{held}.</li>\n"
+    if outcome := outcome_of(record):
+        yield f"<li>In the end {escape(outcome)}.</li>\n"
     yield "</ol>\n"
 
 
