@@ -60,7 +60,7 @@ register_optimizer_step_post_hook(count)
 # As torch's own code: the trace is to see the line of the script, not this one.
 exec(compile('''
 def backward(tensors, *args, **kwargs):
-    losses.append(tensors.detach().numpy().tobytes())
+    losses.append(tensors.detach().double().numpy().tobytes())
     return original(tensors, *args, **kwargs)
 ''', torch.__file__, "exec"), kept := {"losses": losses, "original": torch.autograd.backward})
 torch.autograd.backward = kept["backward"]

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from amplint.tracing.step_profile import StepProfile
 
+ENOUGH = 0.2
+"""The share of a module's gradients from which on it is told that they are lost."""
 _UNCUT = 0.999
 """From this share of its norm on, nothing was cut from a gradient: norms are sums, and round."""
 

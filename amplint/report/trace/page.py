@@ -36,6 +36,7 @@ def render(record: TraceRecord) -> Iterator[str]:
             yield "Triangles: every step with a defect.</p>"
     yield from _defects(record)
     yield from _skips(record)
+    yield from _lost(record)
     if record.profile is not None:
         yield from _profile(record.profile)
     yield "</body>\n</html>\n"
@@ -75,7 +76,9 @@ def _story(record: TraceRecord, first: FirstNonFinite) -> Iterator[str]:
     page = f" <code>amplint explain {escape(first.rule)}</code> says more." if first.rule else ""
     yield f"<li>Why: <b>{escape(first.why)}</b>.{page}</li>\n"
     if outcome := outcome_of(record):
-        yield f"<li>In the end {escape(outcome)}.</li>\n"
+        names = next(one.nonfinite for one in record.steps if one.number == first.step)
+        held = f", since gradients were not finite in {', '.join(names)}" if names else ""
+        yield f"<li>In the end {escape(outcome + held)}.</li>\n"
     yield "</ol>\n"
 
 
@@ -113,6 +116,13 @@ def _skips(record: TraceRecord) -> Iterator[str]:
         yield "<h2>Steps that were skipped</h2>\n"
         rows = [(str(one.number), f"{one.scale or 0:g}", ", ".join(one.nonfinite), one.because) for one in skipped]
         yield html_table(("Step", "Scale", "Not finite in", "Because"), rows, record.totals.skipped)
+
+
+def _lost(record: TraceRecord) -> Iterator[str]:
+    if record.lost:
+        yield "<h2>Gradients that float16 makes zero</h2>\n"
+        rows = [(one.module or "outside of modules", one.place, f"{one.share:.0%}") for one in record.lost]
+        yield html_table(("Module", "Line", "Share lost"), rows)
 
 
 def _profile(profile: StepProfile) -> Iterator[str]:
