@@ -18,7 +18,7 @@ from amplint.tracing.cuda_answers import ACCELERATOR, CUDA
 
 _NOT_EMULATED = " (more than cuda-emulated has of a GPU: try --device cpu, or a machine with one)"
 _REFUSALS = ("Torch not compiled with CUDA", "Found no NVIDIA driver", "CUDA error", "_cuda_", "dummy base class")
-_MOVES = frozenset({torch.Tensor.to, torch.nn.Module.to, torch.Tensor.new_tensor})
+_MOVES = frozenset({torch.Tensor.to, torch.nn.Module.to})
 
 
 class _OnTheCpu(TorchFunctionMode):  # type: ignore[misc]
@@ -128,7 +128,7 @@ def _loaded(load: Callable[..., Any]) -> Callable[..., Any]:
     """`torch.load`, of files that a GPU has written, too."""
 
     def loaded(file: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
-        return load(file, "cpu", *args, **kwargs)
+        return load(file, "meta" if str(map_location) == "meta" else "cpu", *args, **kwargs)
 
     return loaded
 

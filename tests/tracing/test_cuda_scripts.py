@@ -55,7 +55,7 @@ torch.zeros(1)
 torch.set_default_device(None)
 model = nn.DataParallel(nn.Linear(8, 4)).to(0)
 torch.save(model.state_dict(), "kept.pt")
-torch.load("kept.pt", map_location="cuda")
+assert torch.load("kept.pt", map_location="cuda")["module.weight"].new_tensor(5) == 5
 torch.load("kept.pt", map_location=lambda storage, place: storage.cuda(0))
 """
 
