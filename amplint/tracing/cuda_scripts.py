@@ -50,28 +50,36 @@ def _cpu(value: Any) -> Any:
 def cuda_on_cpu() -> Iterator[None]:
     """Let a program believe in a GPU: its tensors stay on the CPU, with CUDA's dtypes."""
     patches = Patches()
-    patches.attribute(torch.nn.Module, "cuda", lambda module, device=None: module)
-    patches.attribute(torch.nn.Module, "to", _moved(torch.nn.Module.to))
-    patches.attribute(torch.Tensor, "record_stream", lambda tensor, stream: None)
-    patches.attribute(torch, "Generator", _generator(torch.Generator))
-    default = torch.set_default_device
-    patches.attribute(torch, "set_default_device", lambda device: default(_cpu(device)))
-    patches.attribute(torch, "load", _loaded(torch.load))
-    patches.attribute(torch.nn.DataParallel, "forward", lambda model, *args, **kwargs: model.module(*args, **kwargs))
-    if torch.distributed.is_available():
-        _with_gloo(patches)
-    accelerator = getattr(
-        torch, "accelerator", None
-    )  # what a version of torch lacks, no script of that version asks for
-    for name in filter(partial(hasattr, torch.cuda), CUDA):
-        patches.attribute(torch.cuda, name, CUDA[name])
-    for name in filter(partial(hasattr, accelerator), ACCELERATOR):
-        patches.attribute(accelerator, name, _to_scripts(getattr(accelerator, name), ACCELERATOR[name]))
     try:
+        _stay(patches)
+        _answer(patches)
+        if torch.distributed.is_available():
+            _with_gloo(patches)
         with cuda_autocast(), _OnTheCpu():
             yield
     finally:
         patches.undo()
+
+
+def _stay(patches: Patches) -> None:
+    """Keep on the CPU what does not meet the mode."""
+    default = torch.set_default_device
+    patches.attribute(torch, "set_default_device", lambda device: default(_cpu(device)))
+    patches.attribute(torch, "Generator", _generator(torch.Generator))
+    patches.attribute(torch, "load", _loaded(torch.load))
+    patches.attribute(torch.Tensor, "record_stream", lambda tensor, stream: None)
+    patches.attribute(torch.nn.Module, "cuda", lambda module, device=None: module)
+    patches.attribute(torch.nn.Module, "to", _moved(torch.nn.Module.to))
+    patches.attribute(torch.nn.DataParallel, "forward", lambda model, *args, **kwargs: model.module(*args, **kwargs))
+
+
+def _answer(patches: Patches) -> None:
+    """Answer what scripts ask; what a version of torch lacks, no script of that version asks for."""
+    accelerator = getattr(torch, "accelerator", None)
+    for name in filter(partial(hasattr, torch.cuda), CUDA):
+        patches.attribute(torch.cuda, name, CUDA[name])
+    for name in filter(partial(hasattr, accelerator), ACCELERATOR):
+        patches.attribute(accelerator, name, _to_scripts(getattr(accelerator, name), ACCELERATOR[name]))
 
 
 def _with_gloo(patches: Patches) -> None:
@@ -101,7 +109,7 @@ def _to_scripts(original: Callable[..., Any], answer: Callable[..., Any]) -> Cal
 
 
 def _moved(to: Callable[..., Any]) -> Callable[..., Any]:
-    """`Module.to`, which is no operation of torch's and does not meet the mode."""
+    """`Module.to`, to wherever a CPU is meant."""
 
     def moved(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
         if kwargs.get("device") is not None:
