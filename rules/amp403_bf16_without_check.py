@@ -98,7 +98,7 @@ def check(file: File) -> Iterator[Finding]:
                 file.range(call.func),
                 "`is_bf16_supported()` is also true for emulated bfloat16 since PyTorch 2.3",
                 "on a GPU of compute capability below 8.0 the answer is true, but bfloat16 is emulated there, and slow",
-                fix=_sound_question(file, call) or NoFix("the name is imported alone"),
+                fix=_sound_question(file, call) or NoFix("`is_bf16_supported` is imported by itself"),
             )
     if any(_HARDWARE.search(name.value) for name in file.tree.find(cst.Name)):
         return
@@ -108,8 +108,7 @@ def check(file: File) -> Iterator[Finding]:
                 file.range(call.func),
                 "The autocast region is bfloat16 whether or not the GPU supports it",
                 "below compute capability 8.0, PyTorch up to 2.2 raises an error, and later versions emulate bfloat16 slowly",
-                fix=_switched_off(file, call)
-                or NoFix("the dtype is chosen where no question about the GPU can be put"),
+                fix=_switched_off(file, call) or NoFix("no question about the GPU fits where the dtype is chosen"),
             )
 
 
