@@ -113,7 +113,11 @@ def test_a_base_class_goes_through_the_list_that_the_optimizer_is_put_into(
 def test_a_base_class_saves_what_it_knows_of(tmp_path: Path, saving: str, row: int) -> None:
     root = project(tmp_path, base=BASE.format(saving=saving), train=TRAIN.format(more=""))
     found = only(check(root, "train.py"))
-    assert (found.code, found.range.start.row, found.no_fix) == ("AMP114", 15, "a part of it is in another file")
+    assert (found.code, found.range.start.row, found.no_fix) == (
+        "AMP114",
+        15,
+        "a part of the defect is in another file",
+    )
     (place,) = found.related
     assert (place.path, place.range.start.row) == (str(root / "base.py"), row)
     assert codes(root, "base.py") == []
