@@ -133,7 +133,9 @@ def _stamp(path: str) -> object:
 
 
 def _in_words(changed: list[str]) -> str:
-    names = [os.path.relpath(path) for path in changed]
+    # What has gone and may have been a folder is often the draft that an editor has put in the place of a file.
+    sure = [path for path in changed if os.path.splitext(path)[1] or os.path.isdir(path)]
+    names = [os.path.relpath(path) for path in sure or changed]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"{', '.join(names[:_NAMED])}{more}"
 

@@ -92,6 +92,16 @@ def test_files_that_change_come_and_go_are_checked_again(pack: Path) -> None:
         assert watcher.ends() == (0, {"a.py:1:1: DEM101", "sub/b.py:1:1: DEM101"})
 
 
+def test_the_draft_that_an_editor_puts_in_the_place_of_a_file_is_not_named(pack: Path) -> None:
+    write(a=SAFE, b=CLEAN)
+    with watching(pack) as watcher:
+        assert watcher.heard()[0] == FOUND
+        Path("draftX1").write_text(CLEAN)
+        Path("draftX1").replace("a.py")
+        assert watcher.heard("a.py")[0] == "Changed: a.py"
+        assert watcher.ends()[0] == 0
+
+
 def test_settings_count_and_the_last_exit_code_is_that_of_the_process(pack: Path) -> None:
     write(a=SAFE)
     with watching(pack, "-v") as watcher:
