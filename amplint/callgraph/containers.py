@@ -33,7 +33,7 @@ def is_container(value: ast.expr) -> TypeGuard[ast.Call]:
     return called == _CHAIN or called in _CONTAINERS and len(value.args) == 1
 
 
-def elements(table: ast.expr, wanted: str) -> list[Element] | None:
+def elements_written_out(table: ast.expr, wanted: str) -> list[Element] | None:
     """What may be an element of a table, or of a container of it; None where the table is not written out.
 
     Args:

@@ -146,7 +146,7 @@ class HeldValues:
 
     def _of_table(self, path: Path, table: ast.expr, wanted: str, scope: Scope, hops: int) -> Iterator[Held]:
         """What an element of a table, or of a registry, may hold: that of a key, or, where no literal names it, any."""
-        written = containers.elements(table, wanted)
+        written = containers.elements_written_out(table, wanted)
         if written is not None:
             for each in written:
                 if each.nested:
