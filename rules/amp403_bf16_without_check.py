@@ -98,7 +98,7 @@ def check(file: File) -> Iterator[Finding]:
                 file.range(call.func),
                 "`is_bf16_supported()` is also true for emulated bfloat16 since PyTorch 2.3",
                 "on a GPU of compute capability below 8.0 the answer is true, but bfloat16 is emulated there, and slow",
-                fix=_sound_question(file, call) or NoFix("the name is imported alone"),
+                fix=_sound_question(file, call) or NoFix("`is_bf16_supported` is imported by itself"),
             )
     if any(_HARDWARE.search(name.value) for name in file.tree.find(cst.Name)):
         return
@@ -259,7 +259,7 @@ def _why_not(file: File, call: cst.Call) -> str:
     """Why the region is left as it is."""
     if _may_be_cpu(file, call):
         return "the region may be for a CPU, which needs no check"
-    return "the dtype is chosen where no question about the GPU can be put"
+    return "no question about the GPU fits where the dtype is chosen"
 
 
 def _is_all_of_bfloat16(file: File) -> bool:
