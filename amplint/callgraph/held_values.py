@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
 
-from amplint.callgraph import factories
+from amplint.callgraph import containers, factories
 from amplint.callgraph.assigned_values import ATTRIBUTE, NAME, AssignedValue, AssignedValues, spelling_of
 from amplint.callgraph.definitions import Definition, Definitions, Function, Scope
 from amplint.callgraph.import_graph import ImportGraph
@@ -20,8 +20,6 @@ _MAX_STEPS = 1_000
 """Of an expression that leads to more others, the rest is not looked at."""
 _HANDS_ON = {name.rpartition(".")[2] for name in layers.WRAPPERS} | {"partial", "script"}
 """What gives back, or calls, what it is given first."""
-_CONTAINERS = frozenset({"ModuleDict", "ModuleList", "OrderedDict"})
-"""What holds the elements of the table that it is made of."""
 
 Wanted = str | int
 """Of a tuple that is returned, which part is meant: by position, or by its name; of all else, the whole."""
@@ -148,29 +146,17 @@ class HeldValues:
 
     def _of_table(self, path: Path, table: ast.expr, wanted: str, scope: Scope, hops: int) -> Iterator[Held]:
         """What an element of a table, or of a registry, may hold: that of a key, or, where no literal names it, any."""
-        if isinstance(table, ast.Dict | ast.List | ast.Tuple):
-            keys = [key(each) if each is not None else "" for each in table.keys] if isinstance(table, ast.Dict) else []
-            values = table.values if isinstance(table, ast.Dict) else table.elts
-            chosen = [values[keys.index(wanted)]] if wanted in keys and wanted else values
-            for each in chosen:
-                yield from self._of(path, each, scope, hops=hops + 1)
-            return
-        if isinstance(table, ast.ListComp):
-            yield from self._of(path, table.elt, scope, hops=hops + 1)
-            return
-        if _is_container(table):
-            for each in table.args:
-                inner = each.value if isinstance(each, ast.Starred) else each
-                alone = _is_chain(table) and inner is each
-                yield from (
-                    self._of(path, each, scope, hops=hops + 1)
-                    if alone
-                    else self._of_table(path, inner, wanted, scope, hops + 1)
-                )
+        written = containers.elements_written_out(table, wanted)
+        if written is not None:
+            for each in written:
+                if each.nested:
+                    yield from self._of_table(path, each.value, wanted, scope, hops + 1)
+                else:
+                    yield from self._of(path, each.value, scope, hops=hops + 1)
             return
         for source, name in self._homes(path, table, scope) if hops <= _MAX_HOPS else ():
             for given in self._assigned(source, name, scope):
-                if isinstance(given.value, ast.Call) and not _is_container(given.value):
+                if isinstance(given.value, ast.Call) and not containers.is_container(given.value):
                     there = self._registries.registered(name)
                     yield from (Held(each) for under, each in there if wanted in ("", under))
                 elif not isinstance(given.value, ast.Name):
@@ -194,7 +180,7 @@ class HeldValues:
             yield from self._of(path, call.args[0], scope, wanted, hops + 1)
         elif base is not None and called in layers.SAME_MODULE:
             yield from self._of(path, base, scope, wanted, hops + 1)
-        elif _is_container(call):  # an element of it is meant
+        elif containers.is_container(call):  # an element of it is meant
             yield from self._of_table(path, call, "", scope, hops + 1)
         elif base is not None and called == "get":
             yield from self._of_table(path, base, named, scope, hops + 1)
@@ -279,18 +265,6 @@ def _is_defined_in(function: ast.stmt, value: ast.expr) -> bool:
     if not isinstance(function, ast.FunctionDef) or not isinstance(value, ast.Name):
         return False
     return any(isinstance(each, ast.FunctionDef) and each.name == value.id for each in function.body)
-
-
-def _is_container(table: ast.expr) -> TypeGuard[ast.Call]:
-    """Whether an expression makes a container of a table, `nn.ModuleDict({"main": Loss()})`, or of modules."""
-    if not isinstance(table, ast.Call) or not (len(table.args) == 1 or _is_chain(table)):
-        return False
-    return _is_chain(table) or spelling_of(table.func).rpartition(".")[2] in _CONTAINERS
-
-
-def _is_chain(table: ast.Call) -> bool:
-    """Whether a call makes a module that runs others in turn."""
-    return spelling_of(table.func).rpartition(".")[2] == "Sequential"
 
 
 def takes(node: ast.stmt, name: str) -> TypeGuard[Function | ast.ClassDef]:
