@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from weakref import WeakValueDictionary
 
 from amplint.model import libraries
-from amplint.system import limits
+from amplint.system import limits, memory
 
 if TYPE_CHECKING:
     import ast
@@ -174,32 +174,6 @@ _TREES: WeakValueDictionary[str, ast.Module] = WeakValueDictionary()
 """The trees that somebody still holds, by their texts: a file is read for itself, for those that import it, and for links."""
 
 
-_LAST: dict[str, ast.Module] = {}
-"""The trees that were asked for last, where somebody wants them kept."""
-_kept_characters = 0
-
-
-def keep_trees(characters: int) -> None:
-    """Keep the trees that were asked for last, for a process that reads the same files again and again.
-
-    Args:
-        characters: how long their texts may be together.
-    """
-    global _kept_characters
-    _kept_characters = characters
-    _LAST.clear()
-
-
-def _keep(text: str, tree: ast.Module) -> None:
-    is_new = _LAST.pop(text, None) is None
-    _LAST[text] = tree
-    total = sum(map(len, _LAST)) if is_new else 0
-    while total > _kept_characters:
-        oldest = next(iter(_LAST))
-        total -= len(oldest)
-        del _LAST[oldest]
-
-
 def parse(text: str) -> ast.Module:
     """The stdlib tree of a file; nobody changes it, for others may hold the same.
 
@@ -211,8 +185,7 @@ def parse(text: str) -> ast.Module:
     known = _TREES.get(text)
     if known is None:
         known = _TREES[text] = _parsed(text)
-    if _kept_characters:
-        _keep(text, known)
+    memory.in_use().keep(memory.Kept.TREES, text, known, len(text))
     return known
 
 
