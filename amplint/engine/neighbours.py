@@ -34,11 +34,11 @@ def neighbours(
         resolver: knows the settings of each file.
         text: the content of the only file, where it does not come from the disk.
     """
-    folders = {Path(os.path.abspath(path)) for path in named}
+    apart = _apart(found, named)
     asking: dict[Path, list[Path]] = {}
     for item in found:
         root = _root(item)
-        if folders.isdisjoint((root, *root.parents)) and _is_concerned(item, text):
+        if root in apart and _is_concerned(item, text):
             asking.setdefault(root, []).append(item.path)
     if not asking:
         return []
@@ -62,9 +62,13 @@ def project_files(found: Sequence[FoundFile], named: Iterable[str], resolver: Se
         named: the paths that the user gave.
         resolver: knows the settings of each file.
     """
+    return [item for root in sorted(_apart(found, named)) for item in _files(root, resolver)]
+
+
+def _apart(found: Sequence[FoundFile], named: Iterable[str]) -> set[Path]:
+    """The projects of files that lie in no folder which the user named."""
     folders = {Path(os.path.abspath(path)) for path in named}
-    roots = {root for item in found if folders.isdisjoint(((root := _root(item)), *root.parents))}
-    return [item for root in sorted(roots) for item in _files(root, resolver)]
+    return {root for root in {*map(_root, found)} if folders.isdisjoint((root, *root.parents))}
 
 
 def project_of(named: Iterable[str]) -> Callable[[FoundFile], Path]:
@@ -101,17 +105,22 @@ def _is_concerned(item: FoundFile, text: bytes | None) -> bool:
 
 def _root(item: FoundFile) -> Path:
     """The folder of the project that a file belongs to: that of its settings, or what looks like one."""
-    return item.settings.root if item.settings.origin else _marked(item.path.parent)
+    return item.settings.root if item.settings.origin else _around(os.path.dirname(item.path))
 
 
 def _marked(folder: Path) -> Path:
     """The folder of the project around a folder: the nearest with a mark, or that of its outermost package."""
-    marked = _mark_above(os.fspath(folder))
+    return _around(os.fspath(folder))
+
+
+@lru_cache(maxsize=100_000)
+def _around(folder: str) -> Path:
+    marked = _mark_above(folder)
     if marked is not None:
         return Path(marked)
-    while (folder / "__init__.py").is_file() and folder != folder.parent:
-        folder = folder.parent
-    return folder
+    while os.path.isfile(os.path.join(folder, "__init__.py")) and folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+    return Path(folder)
 
 
 @lru_cache(maxsize=100_000)

@@ -59,6 +59,23 @@ def test_any_encoding_is_looked_at() -> None:
     assert gate.may_matter(b"\xef\xbb\xbfautocast()")
 
 
+@pytest.mark.parametrize(
+    ("text", "matters"),
+    [
+        ("# with autocast():\n", False),
+        ("x = 1\n    # scaler = GradScaler()\n", False),
+        ('def f():\n    """Trains.\n\n    >>> with torch.autocast("cuda"):\n    """\n', False),
+        ("class MeanScaler:\n    # >>> loss.backward()\n    pass\n", False),
+        ("# autocast\nwith autocast():\n    pass\n", True),
+        ("x = 1  # of autocast\n", True),  # only a row as a whole is looked at
+        ("# old\rwith autocast():\r    pass\r", True),
+        ("class MeanScaler:\n    # >>> loss.backward()\n    def f(self, loss): loss.backward()\n", True),
+    ],
+)
+def test_comments_and_examples_are_no_code(text: str, matters: bool) -> None:
+    assert gate.may_matter(text.encode()) is matters
+
+
 def test_parsing_is_silent_about_style() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
