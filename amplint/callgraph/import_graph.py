@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from amplint.system.reading import read_file
+from amplint.callgraph.contents import content_of
+from amplint.system.memory import Kept, in_use
 
-_IMPORT = re.compile(rb"import\b[ \t]*(\([^)]*\)|[^\n#;]*)")
-_NAME = re.compile(rb"\w+")
 _REGISTERS = b".register"
 _KEPT = 256
 """Of so many files the content is kept: of all of them it would take as much memory as the project."""
@@ -33,7 +31,8 @@ class ImportGraph:
         self._root = root
         self._paths = {str(path): path for path in self.files}
         self._names = {part for path in self._paths for part in path.removesuffix(".py").split(os.sep)}
-        self._content = lru_cache(_KEPT)(_content)
+        # What somebody keeps anyway takes no more memory here.
+        self.content = lru_cache(None if in_use().keeps(Kept.CONTENTS) else _KEPT)(content_of)
         self._found: dict[tuple[str, Path], Path | None] = {}
         self._searched: dict[Path, list[str]] = {}
         self._packages: dict[Path, list[Path]] = {}
@@ -42,7 +41,7 @@ class ImportGraph:
 
     def data(self, path: Path) -> bytes:
         """The content of a file; nothing where it cannot be read."""
-        return self._content(path)
+        return self.content(path).data
 
     def find(self, module: str, importer: Path) -> Path | None:
         """The file of a module, by its name as an import statement has it, leading dots included.
@@ -57,9 +56,11 @@ class ImportGraph:
         key = module, importer.parent
         if key not in self._found:
             self._found[key] = self._find(module, parts, importer.parent)
+        if self._found[key] == importer:  # no file imports itself: `from model import Net` in `utils/model.py`
+            return self._find(module, parts, importer.parent, but=importer)
         return self._found[key]
 
-    def _find(self, module: str, parts: list[str], folder: Path) -> Path | None:
+    def _find(self, module: str, parts: list[str], folder: Path, but: Path | None = None) -> Path | None:
         dots = len(module) - len(module.lstrip("."))
         if dots:
             for _ in range(dots - 1):
@@ -67,7 +68,7 @@ class ImportGraph:
             return self._at(f"{folder}/{'/'.join(parts)}" if parts else str(folder))
         below = "/".join(parts)
         found = (self._at(f"{base}/{below}") for base in self._bases(folder))
-        return next((each for each in found if each is not None), None)
+        return next((each for each in found if each not in (None, but)), None)
 
     def _bases(self, folder: Path) -> list[str]:
         """The folders in which modules are looked for that files of a folder import."""
@@ -99,7 +100,7 @@ class ImportGraph:
         return self._packages[folder]
 
     def _find_all(self, path: Path) -> Iterator[Path]:
-        for module, names in import_statements(self.data(path)):
+        for module, names in self.content(path).imports:
             found = self.find(module, path)
             if found is not None:
                 yield found
@@ -113,7 +114,7 @@ class ImportGraph:
         importers: dict[Path, list[Path]] = {}
         registering: list[Path] = []
         for path in self.files:
-            if _REGISTERS in self.data(path):
+            if self.content(path).holds(_REGISTERS):
                 registering.append(path)
             for other in self.imported(path):
                 importers.setdefault(other, []).append(path)
@@ -140,13 +141,6 @@ class ImportGraph:
         return _closure([path], lambda each: self.imported(each).union(self._importers.get(each, ())))
 
 
-def _content(path: Path) -> bytes:
-    try:
-        return read_file(path)
-    except OSError:
-        return b""
-
-
 def _closure(start: Iterable[Path], following: Callable[[Path], Iterable[Path]]) -> frozenset[Path]:
     seen = set(start)
     waiting = [*seen]
@@ -155,15 +149,3 @@ def _closure(start: Iterable[Path], following: Callable[[Path], Iterable[Path]])
         seen |= new
         waiting += new
     return frozenset(seen)
-
-
-def import_statements(data: bytes) -> Iterator[tuple[str, list[str]]]:
-    """The modules that a text imports, each with the names that it takes from it."""
-    for found in _IMPORT.finditer(data):
-        before = data[data.rfind(b"\n", 0, found.start()) + 1 : found.start()].split()
-        if not before:
-            modules = [part.split()[0] for part in found[1].split(b",") if part.split()]
-            yield from ((module.decode("ascii", "replace"), []) for module in modules)
-        elif len(before) == 2 and before[0] == b"from":
-            names = _NAME.findall(found[1])
-            yield before[1].decode("ascii", "replace"), [name.decode("ascii", "replace") for name in names]

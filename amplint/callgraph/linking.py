@@ -87,7 +87,9 @@ class Links:
             word = definition.node.name.encode()
             for path in family:
                 for each in (
-                    self._values.handed_to(definition, name, path, element) if word in self.graph.data(path) else ()
+                    self._values.handed_to(definition, name, path, element)
+                    if self.graph.content(path).holds(word)
+                    else ()
                 ):
                     given = True
                     yield each
@@ -102,8 +104,8 @@ class Links:
     def _assigned(self, path: Path, name: str, element: str) -> list[Held]:
         key = path, name, element
         if key not in self._under:
-            data = self.graph.data(path)
-            giving = name.encode() in data and _giving(name).search(data) is not None
+            content = self.graph.content(path)
+            giving = content.holds(name.encode()) and content.matches(_giving(name))
             self._under[key] = list(self._values.under(path, name, element)) if giving else []
         return self._under[key]
 

@@ -34,7 +34,7 @@ class Registries:
     def _find(self, registry: str) -> Iterator[tuple[str, Definition]]:
         mark = f"@{registry}.register".encode()
         for path in self._graph.registering:
-            for node in self._definitions.top(path) if mark in self._graph.data(path) else ():
+            for node in self._definitions.top(path) if self._graph.content(path).holds(mark) else ():
                 if isinstance(node, ast.FunctionDef | ast.ClassDef):
                     for each in node.decorator_list:
                         if ast.unparse(each).startswith(f"{registry}.register"):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -40,8 +39,6 @@ _ENTERED = "^"
 """Stands in the key of a file before the digests of the contexts that it was checked under: of their effects, and of all."""
 _KEEP_ENTERED = 8
 """How many entries stay for one file that others enter: in each round of a run it may be entered in other ways."""
-_CLOCK_NS = 2_000_000_000
-"""The coarsest resolution of file times there is (FAT), in nanoseconds."""
 
 _Status = os.stat_result | reading.Stamp
 Stamp = Sequence[int]
@@ -161,7 +158,7 @@ class Cache:
         """
         if report.error:
             return
-        plain = not (report.diagnostics or report.facts or report.partly or report.gives)
+        plain = not (report.diagnostics or report.facts or report.partly or report.gives or report.awaits)
         found = None if plain else report_codec.encode_report(report)
         self._set(key, [_stamp(stat), content, found, report_codec.encode_footing(report.footing)])
 
@@ -286,9 +283,6 @@ def _check_seen(stamp: Any, content: Any) -> None:
 
 
 def _stamp(stat: _Status | None) -> list[int]:
-    if stat is None:
-        return list(_UNTRUSTED)
-    last = max(stat.st_mtime_ns, stat.st_ctime_ns)
-    if time.time_ns() - last < _CLOCK_NS:
+    if stat is None or not reading.is_settled(stat):
         return list(_UNTRUSTED)
     return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]

@@ -13,7 +13,7 @@ from amplint.hazards.found import Found, ShownPaths
 from amplint.lowering.program import Program
 from amplint.model.event_graph import Function
 from amplint.model.events import ObjectFacts
-from amplint.model.exploration.explorer import Explorer
+from amplint.model.exploration.written_explorations import Exploration
 from amplint.model.protocol.hazard import Hazard, HazardKind
 from amplint.model.records import changed
 
@@ -54,14 +54,14 @@ class Analysis:
         return self.program.varying_tests if self._entries.graphs else set()
 
     @cached_property
-    def _explored(self) -> tuple[tuple[Entry, Explorer], ...]:
+    def _explored(self) -> tuple[tuple[Entry, Exploration], ...]:
         """What the paths of every entry have shown."""
         return tuple((entry, explore(entry)) for entry in worth_exploring(self.entries))
 
     @property
     def gave_up(self) -> bool:
         """Whether the bound was met in some function, so that some of its paths were not seen."""
-        return any(explorer.gave_up for _, explorer in self._explored)
+        return any(exploration.gave_up for _, exploration in self._explored)
 
     @property
     def partly(self) -> tuple[Partly, ...]:
@@ -71,8 +71,8 @@ class Analysis:
         places, tree = self.program.places, self.program.tree
         found = {
             Partly(tree.range(places[entry.function.site]).start.row, entry.function.key.partition("@")[0], how): None
-            for entry, explorer in self._explored
-            if (how := GAVE_UP if explorer.gave_up else FORGOT if explorer.degraded else "")
+            for entry, exploration in self._explored
+            if (how := GAVE_UP if exploration.gave_up else FORGOT if exploration.degraded else "")
         }
         return tuple(found)
 
@@ -84,9 +84,9 @@ class Analysis:
     def hazards(self) -> tuple[Found, ...]:
         """All hazards, one for each kind and place; what a function shows by itself goes before what a caller shows."""
         found: dict[tuple[HazardKind, int], tuple[Hazard, ShownPaths, Entry, int]] = {}
-        for entry, explorer in self._explored:
-            shown = ShownPaths(explorer)
-            for hazard in explorer.hazards:
+        for entry, exploration in self._explored:
+            shown = ShownPaths(exploration)
+            for hazard in exploration.hazards:
                 site = self._elsewhere.site_here(hazard)
                 if site < 0:
                     continue

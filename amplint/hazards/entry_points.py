@@ -17,9 +17,11 @@ from amplint.model.events import GLOBAL, Assign, Backward, Escape, Event, Leave,
 from amplint.model.exploration.call_references import MAX_DEPTH, Frame
 from amplint.model.exploration.effects import Flows
 from amplint.model.exploration.explorer import Explorer
+from amplint.model.exploration.written_explorations import Exploration, basis_of
 from amplint.model.records import changed, frozen
 from amplint.model.torch.names import AUTOCAST, GRAD_SCALER
 from amplint.syntax.classes import ClassInfo
+from amplint.system.memory import Kept, in_use
 
 _SOMETHING = ObjectFacts(role="optimizer")
 """What is known of an optimizer of which nothing is known: also of options that are called `opt`."""
@@ -194,11 +196,27 @@ def _is_amid(call: Call, node: Node) -> bool:
     return around or any(_is_amid(call, part) for part in parts_of(node))
 
 
-def explore(entry: Entry) -> Explorer:
-    """What every path of an entry shows."""
+def explore(entry: Entry) -> Exploration:
+    """What every path of an entry shows; they are not followed again where that is remembered."""
+    memory = in_use()
+    if not memory.keeps(Kept.EXPLORATIONS):
+        return _followed(entry)
+    on = basis_of(entry.function.key, entry.explored.functions, entry.objects, entry.nothing_scales)
+    if on is None:
+        return _followed(entry)
+    known = memory.known(Kept.EXPLORATIONS, on.digest)
+    if known is not None:
+        return on.read(known)
+    exploration = _followed(entry)
+    written = on.written(exploration)
+    memory.keep(Kept.EXPLORATIONS, on.digest, written, len(written))
+    return exploration
+
+
+def _followed(entry: Entry) -> Exploration:
     explorer = Explorer(entry.explored, entry.objects, entry.nothing_scales)
     explorer.run(entry.function)
-    return explorer
+    return Exploration(tuple(explorer.hazards), tuple(explorer.events), explorer.gave_up, explorer.degraded)
 
 
 def objects_in(function: Function, functions: Mapping[str, Function]) -> dict[str, ObjectFacts]:

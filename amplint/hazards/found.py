@@ -12,7 +12,7 @@ import libcst as cst
 from amplint.hazards.entry_points import Entry
 from amplint.lowering.program import Program
 from amplint.model.events import GLOBAL, Event, ObjectFacts, Scale, ScalerStep, ScalerUpdate, Unscale
-from amplint.model.exploration.explorer import Explorer
+from amplint.model.exploration.written_explorations import Exploration
 from amplint.model.protocol.hazard import RAISES, Hazard, HazardKind
 from amplint.model.records import frozen
 from amplint.syntax.access_paths import path_of
@@ -24,24 +24,24 @@ class ShownPaths:
     """What the paths of one entry have shown; what several hazards ask is looked up once.
 
     Args:
-        explorer: has followed the paths.
+        exploration: what they have shown.
     """
 
-    def __init__(self, explorer: Explorer) -> None:
-        self._explorer = explorer
+    def __init__(self, exploration: Exploration) -> None:
+        self._exploration = exploration
         self._events: dict[tuple[type[Event], ...], list[Event]] = {}
 
     def events(self, kinds: tuple[type[Event], ...]) -> list[Event]:
         """The events of some kinds that have a place, in source order."""
         if kinds not in self._events:
-            found = (event for event in self._explorer.events if isinstance(event, kinds) and event.site >= 0)
+            found = (event for event in self._exploration.events if isinstance(event, kinds) and event.site >= 0)
             self._events[kinds] = sorted(found, key=lambda event: (event.site, repr(event)))
         return self._events[kinds]
 
     @cached_property
     def raising(self) -> frozenset[tuple[HazardKind, int]]:
         """The hazards about which PyTorch raises something on some path, by kind and site."""
-        return frozenset((each.kind, each.site) for each in self._explorer.hazards if RAISES in each.details)
+        return frozenset((each.kind, each.site) for each in self._exploration.hazards if RAISES in each.details)
 
 
 @frozen

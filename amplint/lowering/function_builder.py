@@ -10,7 +10,7 @@ from amplint.lowering.function_scope import FunctionScope
 from amplint.lowering.provenance import Provenance
 from amplint.model.event_graph import Node, Seq
 from amplint.model.events import Assign, Escape
-from amplint.model.references import TEMPORARY
+from amplint.model.references import TEMPORARY, site_text
 
 
 class FunctionBuilder:
@@ -42,7 +42,7 @@ class FunctionBuilder:
 
     def temporary(self, node: cst.CSTNode) -> str:
         """A reference for a value without a name."""
-        return f"{TEMPORARY}{self.site(node)}"
+        return f"{TEMPORARY}{site_text(self.site(node))}"
 
     def assign(
         self,

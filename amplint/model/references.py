@@ -24,6 +24,9 @@ TEMPORARY = "%"
 SOMETHING = "?"
 """A value that could not be told."""
 
+DIGITS = 5
+"""So many has a site that is part of a name."""
+
 _GRADIENT = re.compile(r"(^|[\W_])(grad|gradient)s?(\[[^\]]*\])*$")
 _GRADIENT_FLAG = re.compile(
     r"(^|[\W_])(requires?|needs?|no|use|uses|is|has|with|enable|set|zero|compute)_(grad|gradient)s?$"
@@ -32,6 +35,15 @@ _ROOT = re.compile(r"[^.\[]*")
 _MARKS = re.compile(rf"(#\d+/)*({GLOBAL})?([\w/]+:)?")
 """What a reference may begin with that is no name: marks of calls and of a module, and the module (`::pkg/mod:scaler`)."""
 _QUOTED = re.compile("‹([^›]*)›")
+
+
+def site_text(site: int) -> str:
+    """A site as part of a name, so long that names stand in the order of their sites.
+
+    Args:
+        site: the number.
+    """
+    return f"{site:0{DIGITS}}"
 
 
 @frozen
@@ -83,8 +95,9 @@ class Reference:
 
     @cached_property
     def may_be_loss(self) -> bool:
-        """Whether it is named as losses are, or not at all."""
-        return self.text == SOMETHING or vocabulary.MAYBE_LOSS.search(self.text) is not None
+        """Whether it is named as losses are, or not at all; a weight of losses is none."""
+        named = vocabulary.LOSS_FACTOR.sub("", self.text)
+        return self.text == SOMETHING or vocabulary.MAYBE_LOSS.search(named) is not None
 
     @property
     def is_temporary(self) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from amplint.callgraph.import_graph import import_statements
+from amplint.callgraph.contents import import_statements
 from amplint.diagnostics import Diagnostic, FileReport
 from amplint.engine.baseline import LIMIT, BaselineError, known_by, read_baseline, sort_out
 from amplint.engine.checker import check_again, is_concerned, with_location
@@ -23,11 +23,15 @@ from amplint.engine.runner import RunOptions, check_text
 from amplint.server.documents import OpenDocument
 from amplint.source import Source, SourceError
 from amplint.system import limits, reading
+from amplint.system.memory import Kept, Memory, remembering
 
 ResolverMaker = Callable[[], SettingsResolver]
 
 _HOW = RunOptions(jobs=1)
 """Everything in this process: it has threads, and must not be copied."""
+_ROOM = {Kept.TREES: 4_000_000, Kept.EXPLORATIONS: 4_000_000, Kept.CONTENTS: 32_000_000}
+"""What stays between two checks: the trees of a few hundred files, in some dozens of megabytes, what their paths show, and the
+bytes of a project of some thousand files."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,7 @@ class ProjectChecks:
     resolver: ResolverMaker
     _resolvers: dict[Path, SettingsResolver] = field(default_factory=dict)
     _families: dict[Path, _Family] = field(default_factory=dict)
+    _memory: Memory = field(default_factory=lambda: Memory(_ROOM))
 
     def forget(self) -> None:
         """Settings have changed, or files have come or gone."""
@@ -111,7 +116,7 @@ class ProjectChecks:
             item = FoundFile(path, os.fspath(path), resolver.for_file(path))
             if _is_left_out(item, root):
                 return Checked(snapshot, FileReport(item.display))
-            with limits.while_wanted(is_wanted):
+            with limits.while_wanted(is_wanted), remembering(self._memory):
                 return self._check(snapshot, item, resolver)
         except limits.Withdrawn:
             return None

@@ -6,12 +6,8 @@ import os
 import sys
 import threading
 
-from amplint.python_ast.gate import keep_trees
 from amplint.server.session import ReadArguments, Session
 from amplint.server.worker import Worker
-
-_KEPT = 4_000_000
-"""Characters of the files whose trees stay between two checks: those of a few hundred files, in some dozens of megabytes."""
 
 
 def serve(read: ReadArguments) -> None:
@@ -23,7 +19,6 @@ def serve(read: ReadArguments) -> None:
     # What else is written to standard output, by a rule pack perhaps, would garble the protocol.
     talk = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    keep_trees(_KEPT)
     worker = Worker()
     session = Session(read, worker)
 

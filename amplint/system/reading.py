@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 from collections.abc import Mapping
 from typing import BinaryIO, NamedTuple
 
@@ -16,6 +17,8 @@ SOURCE_LIMIT = 128 * 2**20
 """Bytes that a source file or a notebook may have."""
 SETTINGS_LIMIT = 2**20
 """Bytes that a configuration file, an ignore file or a wrapper may have."""
+_CLOCK_NS = 2_000_000_000
+"""The coarsest resolution of file times there is (FAT), in nanoseconds."""
 
 _FLAGS = (
     os.O_RDONLY
@@ -56,6 +59,11 @@ def stamp(path: str | os.PathLike[str]) -> os.stat_result | Stamp:
     held = _held.get(os.fspath(path)) if _held else None
     # A negative time stands for the content: it was before any clock, and is believed at once.
     return os.stat(path) if held is None else Stamp(len(held), -1 - int.from_bytes(_digest(held), "big"), -1)
+
+
+def is_settled(status: os.stat_result | Stamp) -> bool:
+    """Whether a stamp was taken well after the last change: within the resolution of the clock, a file can change and keep it."""
+    return time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) >= _CLOCK_NS
 
 
 def _digest(data: bytes) -> bytes:

@@ -9,12 +9,12 @@ import pytest
 from cached_project import REPORT, held
 
 from amplint.diagnostics import FileReport
-from amplint.engine import cache as cache_module
 from amplint.engine import cache_storage
 from amplint.engine.cache import Cache, digest
 from amplint.engine.config import Settings
 from amplint.model.caller_contexts import CallerContext, Target
 from amplint.model.events import Region
+from amplint.system import reading
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX users, modes and links")
 
@@ -22,7 +22,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX users, modes 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Believe stamps at once: file times are fine-grained here, and no test should wait for two seconds."""
-    monkeypatch.setattr(cache_module, "_CLOCK_NS", 0)
+    monkeypatch.setattr(reading, "_CLOCK_NS", 0)
 
 
 def old_file(folder: Path, content: bytes = b"content") -> tuple[Path, os.stat_result]:

@@ -9,6 +9,7 @@ import weakref
 import pytest
 
 from amplint.python_ast import gate
+from amplint.system.memory import Kept, Memory, remembering
 
 
 @pytest.mark.parametrize(
@@ -87,14 +88,15 @@ def test_a_tree_is_made_once_while_somebody_holds_it() -> None:
 
 def test_trees_that_were_asked_for_last_are_kept_where_somebody_wants_that() -> None:
     texts = [f"x = {number}\n" for number in range(3)]
-    gate.keep_trees(2 * len(texts[0]))
-    try:
+    memory = Memory({Kept.TREES: 2 * len(texts[0])})
+    with remembering(memory):
         first = weakref.ref(gate.parse(texts[0]))
         second = weakref.ref(gate.parse(texts[1]))
         gate.parse(texts[0])
         assert first() is not None and second() is not None
         gate.parse(texts[2])
         assert first() is not None and second() is None
-    finally:
-        gate.keep_trees(0)
+    third = weakref.ref(gate.parse("x = 3\n"))
+    assert first() is not None and third() is None
+    del memory
     assert first() is None

@@ -65,6 +65,11 @@ class Flows:
         """The same, as far as hazards depend on what the functions do."""
         return Flows(sliced(self._functions, self._roots), self._roots)
 
+    @property
+    def functions(self) -> Collection[Function]:
+        """The functions."""
+        return self._functions.values()
+
     def function(self, key: str) -> Function | None:
         """The function of this key; None where its graph is not known."""
         return self._functions.get(key)
