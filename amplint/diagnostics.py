@@ -180,7 +180,8 @@ class FileReport:
 
     `facts` are what this file establishes for the whole run, such as "mixed-precision"; `partly` are its functions of which
     some paths are not known. `gives` is how it enters functions of other files, `entered` how other files enter its own, as
-    far as that was known when it was checked.
+    far as that was known when it was checked. `awaits` is a fact of its project without which it is not worth a parse, where it
+    was not parsed for that reason.
     """
 
     path: str
@@ -191,3 +192,4 @@ class FileReport:
     partly: tuple[Partly, ...] = ()
     gives: tuple[CallerContext, ...] = ()
     entered: tuple[CallerContext, ...] = ()
+    awaits: str = ""

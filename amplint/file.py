@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, TypeVar
@@ -39,9 +38,6 @@ TRAINING = "mixed-precision-training"
 """What a file says besides that scales losses, or propagates some itself: more than inference runs in half precision."""
 FLOAT16_TRAINING = "float16-training"
 """What a file says to the whole run that trains under float16 autocast."""
-
-_PROPAGATES = re.compile(r"backward\(|scaler\(\s*\w*loss")
-"""How a file propagates losses: itself, or by an object around its scaler, `loss_scaler(loss, optimizer)`."""
 
 Fact = TypeVar("Fact")
 
@@ -193,7 +189,7 @@ class File:
         lowers = any(
             region is not None and region.lowers and region.dtype in (FLOAT16, EITHER_HALF) for region in entered
         )
-        return lowers and _PROPAGATES.search(self.source.text) is not None
+        return lowers and gate.propagates(self.source.text.encode())
 
     def _is_handed_on(self, node: cst.CSTNode) -> bool:
         """Whether a class is bound to another name, by which it will be called, or preset by `functools.partial`."""

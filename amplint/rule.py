@@ -72,6 +72,8 @@ class Rule:
     identifiers, or on running text where they hold a `\\(`: only files, and top-level statements, in which one is found are
     parsed for the sake of this rule; the words of AMP itself (`amplint.python_ast.gate.AMP_WORDS`) always count.
     `amid` is such an expression on the text of a file, without which the triggers let no further file be parsed.
+    `awaits` is a fact of the project without which the triggers let no further file be parsed: what the rule would find in one
+    needs it.
     `keeps` are such expressions that keep statements of a file which is parsed anyway, and let no further file be parsed.
     `entered` is given where it makes a difference to the rule how other files enter the functions of a file: a regular
     expression on its text. If it is found, and functions are entered, the rule looks at the file for that reason alone; if it
@@ -90,6 +92,7 @@ class Rule:
     default: bool = True
     triggers: tuple[str, ...] = ()
     amid: str = ""
+    awaits: str = ""
     keeps: tuple[str, ...] = ()
     entered: str | None = None
     page: str = field(default="", compare=False, repr=False)
@@ -131,6 +134,7 @@ def rule(
     default: bool = True,
     triggers: tuple[str, ...] = (),
     amid: str = "",
+    awaits: str = "",
     keeps: tuple[str, ...] = (),
     entered: str | None = None,
     observable: Observable | None = None,
@@ -141,7 +145,7 @@ def rule(
     def wrap(check: Check) -> Rule:
         page = inspect.cleandoc(sys.modules[check.__module__].__doc__ or "")
         return Rule(
-            code, str(name), severity, confidence, since, check, fix, default, triggers, amid, keeps, entered, page,
+            code, str(name), severity, confidence, since, check, fix, default, triggers, amid, awaits, keeps, entered, page,
             check.__module__, observable, options,
         )  # fmt: skip
 

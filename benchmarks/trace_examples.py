@@ -2,10 +2,11 @@
 
     python benchmarks/trace_examples.py --clones FOLDER [--only NAME]
 
-In the folder lie clones of github.com/pytorch/examples and of nanoGPT, minGPT and makemore of github.com/karpathy; numpy,
-matplotlib and gymnasium must be there. Each script gets a seed and a little random data, and runs twice, each time in a process
-of its own. Every loss that is propagated, and all weights after each step, are hashed. A row of a table tells what came of
-it, what `amplint` finds in the script and the files beside it, and what the trace has seen.
+In the folder lie clones of pytorch/examples, of nanoGPT, minGPT, makemore and llm.c of karpathy, and of milesial/Pytorch-UNet,
+huggingface/pytorch-image-models and lucidrains/x-transformers, all of github.com; numpy, matplotlib, gymnasium, torchvision, and
+what these repositories ask for, must be there. Each script gets a seed and a little random data, and runs twice, each time in a
+process of its own. Every loss that is propagated, and all weights after each step, are hashed. A row of a table tells what came
+of it, what `amplint` finds in the script and the files beside it, and what the trace has seen.
 """
 
 from __future__ import annotations
@@ -31,6 +32,17 @@ except ImportError:  # where a script only writes its losses to
         def __init__(self, **given): pass
         def __getattr__(self, name): return lambda *args: None
     sys.modules["torch.utils.tensorboard"] = types.SimpleNamespace(SummaryWriter=SummaryWriter)
+class Silent:  # what scripts ask of a service
+    def __getattr__(self, name): return Silent()
+    def __call__(self, *args, **kwargs): return Silent()
+sys.modules["wandb"] = sys.modules["tiktoken"] = Silent()
+import torch.library
+boxes = torch.library.Library("torchvision", "FRAGMENT")  # a torchvision for CUDA lacks them beside a PyTorch without
+for name in ("nms", "qnms"):
+    try:
+        boxes.define(name + "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    except RuntimeError:
+        pass
 random.seed(0)
 torch.manual_seed(0)
 sys.argv = sys.argv[1:]
@@ -48,7 +60,7 @@ register_optimizer_step_post_hook(count)
 # As torch's own code: the trace is to see the line of the script, not this one.
 exec(compile('''
 def backward(tensors, *args, **kwargs):
-    losses.append(tensors.detach().numpy().tobytes())
+    losses.append(tensors.detach().double().numpy().tobytes())
     return original(tensors, *args, **kwargs)
 ''', torch.__file__, "exec"), kept := {"losses": losses, "original": torch.autograd.backward})
 torch.autograd.backward = kept["backward"]
@@ -75,6 +87,12 @@ def _examples(data: Path) -> dict[str, _Example]:
             "--n_layer=2", "--n_head=2", "--n_embd=32", "--max_iters=12", "--lr_decay_iters=12",
             "--gradient_accumulation_steps=2", "--dtype=bfloat16", f"--out_dir={data / 'out'}")  # fmt: skip
     names = ("-i", str(data / "names.txt"), "-n", "0", "--max-steps", "12", "--n-layer", "2", "--n-embd", "16")
+    images = (str(data / "images"), "--device", "cpu", "--model", "resnet10t", "--num-classes", "2", "--img-size", "64",
+              "--batch-size", "4", "--workers", "1", "--epochs", "2", "--amp", "--amp-dtype", "bfloat16",
+              "--output", str(data / "out"))  # fmt: skip
+    llm = ("--input_bin", str(data / "tokens.bin"), "--model", "d12", "--num_iterations", "3", "--device", "cpu",
+           "--batch_size", "1", "--sequence_length", "32", "--total_batch_size", "64", "--write_tensors", "0",
+           "--overfit_single_batch", "0")  # fmt: skip
     return {
         "regression": _Example("examples", "regression/main.py"),
         "words, LSTM": _Example("examples", "word_language_model/main.py", (*words, "--use-optimizer")),
@@ -85,6 +103,22 @@ def _examples(data: Path) -> dict[str, _Example]:
         "actor and critic": _Example("examples", "reinforcement_learning/actor_critic.py", ("--log-interval", "1")),
         "nanoGPT": _Example("nanoGPT", "train.py", tiny),
         "adder": _Example("minGPT", "projects/adder/adder.py", ("--trainer.max_iters=12", "--trainer.num_workers=0")),
+        "chargpt": _Example(
+            "minGPT",
+            "projects/chargpt/chargpt.py",
+            (
+                "--trainer.max_iters=12",
+                "--trainer.num_workers=0",
+                "--model.model_type=gpt-nano",
+                "--data.block_size=32",
+                "--trainer.batch_size=8",
+            ),
+        ),
+        "U-Net": _Example("Pytorch-UNet", "train.py", ("--amp", "--epochs", "2", "--batch-size", "2", "--scale", "1")),
+        "timm": _Example("pytorch-image-models", "train.py", images),
+        "ImageNet": _Example("examples", "imagenet/main.py", ("--dummy", "--arch", "resnet18", "-b", "2", "-j", "0")),
+        "copy": _Example("x-transformers", "train_copy.py"),
+        "llm.c": _Example("llm.c", "train_gpt2.py", llm),
         "makemore, transformer": _Example("makemore", "makemore.py", names),
         "makemore, GRU": _Example("makemore", "makemore.py", (*names, "--type", "gru")),
     }
@@ -104,7 +138,33 @@ def _data(folder: Path, nanogpt: Path) -> None:
     for name in ("train", "val"):
         tokens = numpy.array([chosen.randrange(200) for _ in range(3_000)], dtype="uint16")
         tokens.tofile(folder / "data" / "words" / f"{name}.bin")
+    tokens = numpy.array([chosen.randrange(50_000) for _ in range(1_000)], dtype="uint16")
+    header = numpy.zeros(256, dtype="int32")
+    header[:3] = 20240520, 1, len(tokens)
+    (folder / "tokens.bin").write_bytes(header.tobytes() + tokens.tobytes())
+    (folder / "input.txt").write_text("O God, O God!" + "".join(chosen.choices("abcdef ", k=2_000)))
+    _images(folder)
     (folder / "configurator.py").symlink_to(nanogpt / "configurator.py")  # it is read from the current folder
+
+
+def _images(folder: Path) -> None:
+    """Pictures with masks for a segmentation, and of two classes."""
+    import numpy
+    from PIL import Image
+
+    random_pixels = numpy.random.default_rng(0)
+    for name in (
+        "data/imgs",
+        "data/masks",
+        *(f"images/{part}/{kind}" for part in ("train", "validation") for kind in "ab"),
+    ):
+        (folder / name).mkdir(parents=True)
+    for number in range(12):
+        picture = Image.fromarray(random_pixels.integers(0, 255, (48, 48, 3), dtype="uint8"))
+        picture.save(folder / f"data/imgs/{number}.png")
+        Image.fromarray(random_pixels.integers(0, 2, (48, 48), dtype="uint8")).save(folder / f"data/masks/{number}.png")
+        for part in ("train", "validation"):
+            picture.save(folder / f"images/{part}/{'ab'[number % 2]}/{number}.png")
 
 
 def _run(command: list[str], folder: Path, paths: str) -> str:
@@ -134,7 +194,18 @@ def _row(name: str, clones: Path) -> tuple[str, bool]:
         script = clones / example.repository / example.script
         paths = os.pathsep.join([str(clones / example.repository), os.environ.get("PYTHONPATH", "")])
         alone = _run([sys.executable, "seeded.py", str(script), *example.arguments], folder, paths)
-        command = ["-m", "amplint", "trace", "--quiet", "--output", "trace.jsonl", "seeded.py", str(script)]
+        command = [
+            "-m",
+            "amplint",
+            "trace",
+            "--device",
+            "cpu",
+            "--quiet",
+            "--output",
+            "trace.jsonl",
+            "seeded.py",
+            str(script),
+        ]
         watched = _run([sys.executable, *command, *example.arguments], folder, paths)
         if not alone.startswith("LEARNED"):
             return f"| {name} | {example.script} | {alone} | | |", False

@@ -88,7 +88,7 @@ def check(file: File) -> Iterator[Finding]:
             else hazard_calls.related(file, found, next="raises here"),
             defect=hazard_calls.defect(found),
             fix=(mend(file, found) if found.whole and not updates else None)
-            or NoFix("where `update()` belongs is not one line here"),
+            or NoFix("no single place here is right for `update()`"),
         )
 
 

@@ -107,7 +107,7 @@ def check(file: File) -> Iterator[Finding]:
             defect=hazard_calls.defect(found),
             fix=(mend(file, found) if found.whole else None)
             or in_bfloat16(file)
-            or NoFix("this is not one plain loop that a scaler can be added to"),
+            or NoFix("the training is not one plain loop that a scaler can be added to"),
         )
 
 

@@ -139,7 +139,7 @@ def _unprepared(file: File) -> Iterator[Finding]:
         )
 
 
-_APART = "the schedule and the step do not stand where one condition could tie them"
+_APART = "no one condition could cover both the step and the schedule where they stand"
 
 
 def _in_paths(file: File) -> Iterator[Finding]:

@@ -87,7 +87,11 @@ def check(file: File) -> Iterator[Finding]:
             f"`{call}` also runs when no step has run before it",
             note=f"{error}{protocol_edits.while_enabled(found)}" if loud else silent,
             related=hazard_calls.related(
-                file, found, backward="these gradients await a step" if loud else "adds to them here"
+                file,
+                found,
+                backward="these gradients await a step"
+                if loud
+                else "the next backward pass adds to the gradients here",
             ),
             defect=hazard_calls.defect(found),
             fix=hazard_calls.mended(file, found, mend, "where `update()` should move is not clear"),

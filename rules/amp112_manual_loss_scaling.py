@@ -75,8 +75,8 @@ def check(file: File) -> Iterator[Finding]:
             file.range(scaled.multiplication),
             f"The loss is scaled by hand: nothing notices when the factor `{factor}` overflows gradients",
             note="an inf divided by the factor is still inf, and reaches the parameters; a `GradScaler` would skip that step",
-            related=file.related("divided by it again here", scaled.undone[0]),
-            fix=suggest(file, scaled) or NoFix("this is not one plain loop that a scaler can be added to"),
+            related=file.related("divided by the factor again here", scaled.undone[0]),
+            fix=suggest(file, scaled) or NoFix("the training is not one plain loop that a scaler can be added to"),
         )
 
 

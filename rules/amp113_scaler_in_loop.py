@@ -90,7 +90,7 @@ def check(file: File) -> Iterator[Finding]:
             note=_NOTE,
             related=_related(file, rebuilt),
             fix=(hoist(file, rebuilt) if rebuilt.loop is not None else None)
-            or NoFix("where it should be made once is not clear here"),
+            or NoFix("where the scaler should be made once is not clear here"),
             defect=file.fact(Scalers).first_choice(rebuilt.call),
         )
 
@@ -106,7 +106,7 @@ def _when(file: File, rebuilt: Rebuilt) -> str:
 def _related(file: File, rebuilt: Rebuilt) -> tuple[Related, ...]:
     if rebuilt.loop is not None:
         header = rebuilt.loop.iter if isinstance(rebuilt.loop, cst.For) else rebuilt.loop.test
-        return file.related("this loop makes it anew", header)
+        return file.related("this loop makes the scaler anew", header)
     return file.related("called again and again here", rebuilt.again.func if rebuilt.again is not None else None)
 
 

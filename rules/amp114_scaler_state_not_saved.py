@@ -134,7 +134,7 @@ def _inherited(file: File) -> Iterator[Finding]:
                 f"`{saver.value}`, which is inherited, saves the state of the optimizer, but not that of `{scaler}`",
                 note=_NOTE,
                 related=file.related("the state of the optimizer is taken here", saver),
-                fix=NoFix("a part of it is in another file"),
+                fix=NoFix("a part of the defect is in another file"),
             )
 
 

@@ -57,6 +57,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import DISPLAY, Fix
+from amplint.model.events import Backward
 from amplint.model.observables import UNMOVED, Observable
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
@@ -85,8 +86,11 @@ def check(file: File) -> Iterator[Finding]:
 
 
 def reaches_the_step(file: File, found: Found, step: cst.CSTNode) -> bool:
-    """Whether the text shows that both run in one iteration: not each under a condition of its own, and not to leave out a
-    batch that `unscale_` has checked."""
+    """Whether the text shows that both run in one iteration, and nothing between: not each under a condition of its own,
+    not round a pass that a condition leaves out, and not to leave out a batch that `unscale_` has checked."""
+    order = file.tree.order
+    if any(order(found.node) < order(each) < order(step) for each in found.at_home(Backward)):
+        return False
     if "checked" in found.hazard.details and any(
         hazard_calls.varies(file, guard) for guard in hazard_calls.guards(file, found.node, file.tree.module)
     ):

@@ -61,6 +61,8 @@ from ._support.value_kinds import device_in_sight
 
 _EXPECTING = ("raises", "warns", "assertRaises", "assertRaisesRegex", "assertWarns", "assertWarnsRegex", "suppress")
 
+_UNCLEAR = NoFix("how the region should be made is not clear here")
+
 _IDLE = frozenset({"contextlib.nullcontext", "contextlib.suppress"})
 
 
@@ -72,7 +74,7 @@ def check(file: File) -> Iterator[Finding]:
                 file.range(item.item),
                 f"`with` is given `{_spelled(file, item.item)}`, which is not called",
                 "`with` raises TypeError (AttributeError up to Python 3.10): only a call makes a region",
-                fix=_called(file, item.item) or NoFix("what the region needs is not clear here"),
+                fix=_called(file, item.item) or _UNCLEAR,
             )
         if isinstance(item.item, cst.BooleanOperation):
             yield from _joined(file, item.item)
@@ -133,8 +135,9 @@ def _decorating(file: File, decorator: cst.BaseExpression, decorated: cst.CSTNod
             file.range(decorator),
             f"`{_spelled(file, decorator)}` decorates a function without being called",
             "the function becomes an argument of `autocast`, and never runs in a region",
-            fix=(_called(file, decorator) if isinstance(decorated, cst.FunctionDef) else None)
-            or NoFix("what the region needs is not clear here"),
+            fix=(_called(file, decorator) or _UNCLEAR)
+            if isinstance(decorated, cst.FunctionDef)
+            else NoFix("the region belongs on the methods that need it"),
         )
     elif isinstance(decorated, cst.ClassDef) and isinstance(decorator, cst.Call):
         if file.contexts.maker(decorator.func) is not None:

@@ -57,7 +57,7 @@ from amplint.model.torch import names as torch_names
 from amplint.rule import ERROR, HIGH, File, Finding, rule
 
 from ._support.call_edits import has_star, in_format_string, insert_arguments, keyword, positionals, quoted
-from ._support.value_kinds import DEVICE, DTYPE, FLAG, NUMBER, device_in_sight, device_texts, kind
+from ._support.value_kinds import DEVICE, DTYPE, FLAG, NUMBER, device_in_sight, device_texts, kept_texts, kind
 from ._support.version_checks import is_passed_over
 
 _NO_STRING = "the call raises ValueError from PyTorch 2.4 on, RuntimeError before"
@@ -121,6 +121,9 @@ def _judge(file: File, call: cst.Call, name: str) -> Finding | None:
         return Finding(
             file.range(call.func), message, _INDEXED, fix=_without_index(file, given.value, texts) or _UNKNOWN
         )
+    if texts is None and any(text.endswith(":") for text in kept_texts(file, given.value)):
+        message = f"`{name}` gets a device as `device_type` that may have an index"
+        return Finding(file.range(call.func), message, _INDEXED, fix=_type_named(file, given.value))
     return None
 
 
@@ -148,6 +151,12 @@ def _without_index(file: File, value: cst.BaseExpression, texts: set[str]) -> Fi
     if len(texts) == 1:
         device = quoted(file, next(iter(texts)).rstrip(":"))
         return Fix(f"Replace with `{device}`", (Edit(start, end, device),))
+    return _type_named(file, value)
+
+
+def _type_named(file: File, value: cst.BaseExpression) -> Fix:
+    """Take the type of the device that a string names."""
+    start, end = file.tree.span(value)
     spelling, edits = file.importer.get("torch.device", value)
     wrapped = [Edit(start, start, f"{spelling}("), Edit(end, end, ").type")]
     return Fix(f"Take the `type` of `{spelling}`", file.importer.joined([*edits, *wrapped]))

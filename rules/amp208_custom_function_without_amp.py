@@ -116,7 +116,7 @@ def check(file: File) -> Iterator[Finding]:
             file.range(function.node.name),
             f"`{function.node.name.value}` runs layers again in `backward` without {' and '.join(_missing(function))}",
             "`backward` runs outside of the region: half inputs meet float32 weights there, or all is computed in float32",
-            related=file.related("autocast does not reach this", function.product),
+            related=file.related("autocast does not reach these layers", function.product),
             fix=_fix(file, function) or NoFix("`forward` and `backward` are not plain methods here"),
             needs=frozenset({TRAINING}),
         )

@@ -85,7 +85,7 @@ def check(file: File) -> Iterator[Finding]:
             file.range(node),
             _message(name),
             _note(old[name], _runs(file, node)),
-            fix=_fix(file, node, name) or NoFix("the name is used in a way that cannot be rewritten alike"),
+            fix=_fix(file, node, name) or NoFix("the name is used in a way that may not fit the new one"),
         )
     yield from _imports(file, old)
 

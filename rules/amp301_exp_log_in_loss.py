@@ -109,7 +109,7 @@ def check(file: File) -> Iterator[Finding]:
             message,
             note,
             related,
-            _fix(file, hazard) or NoFix("casting the operand would not be enough"),
+            _fix(file, hazard),
             needs,
         )
 
@@ -134,7 +134,7 @@ def _words(hazard: DtypeHazard) -> tuple[str, str]:
     if hazard.danger is Danger.NARROWED:
         return (
             f"The result of {name} is cast to float16 and overflows",
-            f"{name} runs in float32, but its result exceeds 65504, the largest float16, for inputs beyond {limit}",
+            f"{name} runs in float32, but its result exceeds 65504, the largest float16, for inputs above {limit}",
         )
     if hazard.danger is Danger.IN_HALF:
         return f"{name} runs in float16 here and overflows for inputs above {limit}", _why_in_half(hazard)
@@ -166,7 +166,10 @@ def _related(file: File, hazard: DtypeHazard) -> tuple[Related, ...]:
     return (*made, *file.related("cast to float16 here", hazard.narrowed_at))
 
 
-def _fix(file: File, hazard: DtypeHazard) -> Fix | None:
+_UNCASTABLE = NoFix("the operand cannot be cast in this place")
+
+
+def _fix(file: File, hazard: DtypeHazard) -> Fix | NoFix:
     if hazard.danger in (Danger.ROUNDED, Danger.LOST_EPS, Danger.GRADIENT) and hazard.operand.saturated is not None:
         cure = hazard.operand.cure
         applicability = SAFE if hazard.operand.sure else UNSAFE
@@ -174,11 +177,13 @@ def _fix(file: File, hazard: DtypeHazard) -> Fix | None:
         cure, applicability = hazard.operand.cure, UNSAFE
     elif hazard.danger is Danger.IN_HALF and not hazard.operation.in_place:
         cure, applicability = _operand_node(hazard.operation.node), UNSAFE
+    elif hazard.danger is Danger.IN_HALF:
+        return NoFix("an in-place form keeps the dtype of the tensor")
+    elif hazard.danger is Danger.NARROWED:
+        return NoFix("only you can say whether the result has to be float16")
     else:
-        return None
-    if cure is None:
-        return None
-    return widened(file, [cure], applicability)
+        return NoFix("the gradient would overflow in a cast of the operand, too")
+    return (widened(file, [cure], applicability) if cure is not None else None) or _UNCASTABLE
 
 
 def _operand_node(node: cst.CSTNode) -> cst.BaseExpression | None:

@@ -100,6 +100,7 @@ _VERBS = {
     fix=SAFE,
     triggers=(r"^masked_fill_?$",),
     amid=_MAY_OVERFLOW,
+    awaits=FLOAT16_TRAINING,
     entered=_LARGE,
     observable=Observable(NON_FINITE),
 )

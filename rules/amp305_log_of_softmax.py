@@ -95,7 +95,7 @@ def check(file: File) -> Iterator[Finding]:
             message,
             _why(inner),
             related,
-            _fix(file, operation, inner) or NoFix("the two steps are not written as one expression"),
+            _fix(file, operation, inner),
             needs,
         )
 
@@ -155,14 +155,19 @@ def _why(inner: Operation) -> str:
 # -- fixing --------------------------------------------------------------------------------------------------------------
 
 
-def _fix(file: File, log: Operation, inner: Operation) -> Fix | None:
+def _fix(file: File, log: Operation, inner: Operation) -> Fix | NoFix:
     reader = log.arguments.node(0, "input", "self")
     origin = only_origin(file, reader) if reader is not None else None
-    if origin is None or origin.node is not inner.node or "#" in file.tree.text(log.node):
-        return None
+    if origin is None or origin.node is not inner.node:
+        named = isinstance(reader, cst.Name)
+        return NoFix(
+            "what is between the two steps may be used elsewhere" if named else "the steps are not one expression"
+        )
+    if "#" in file.tree.text(log.node):
+        return NoFix("a comment stands between the two steps")
     arguments = _arguments(file, inner)
     if arguments is None:
-        return None
+        return NoFix("the dimension is not written out here")
     fused = _FUSED[inner.op]
     method = _as_method(file, inner)
     spelling, edits = (method, ()) if method else file.importer.get(fused, log.node)

@@ -81,7 +81,7 @@ def check(file: File) -> Iterator[Finding]:
             file.range(hazard_calls.callee_range(file, backward)),
             "The optimizer steps even if the bfloat16 loss is not finite",
             note=_NOTE,
-            fix=guard(file, backward) or NoFix("the loss has no one place to be checked in"),
+            fix=guard(file, backward) or NoFix("there is no single place where the loss could be checked"),
         )
 
 

@@ -68,7 +68,7 @@ from amplint.model.observables import PRODUCT_TIME, Observable
 from amplint.rule import INFO, MEDIUM, MIXED_PRECISION, File, Finding, Option, rule
 
 from ._support.linear_chains import ATTENTIONS, Hidden, Model, models
-from ._support.resize_layers import resized, sizes_of
+from ._support.resize_layers import SHARED, resized, sizes_of
 
 MULTIPLE = Option("AMP401", "multiple", 8, "Sizes are to be multiples of it: of 64 for an A100.")
 _SMALLEST = 32
@@ -127,14 +127,14 @@ def _finding(file: File, model: Model, hidden: Hidden) -> Finding:
         f"The hidden size {hidden.value} is not a multiple of {multiple}, which slows half-precision products",
         f"Tensor Cores are fastest with multiples of 8 (64 on an A100); the next multiple of {multiple} is {wanted}",
         related,
-        _fix(file, model, hidden, wanted) or NoFix("the size is not written as a plain number in this file"),
+        _fix(file, model, hidden, wanted),
         frozenset({MIXED_PRECISION}),
     )
 
 
-def _fix(file: File, model: Model, hidden: Hidden, wanted: int) -> Fix | None:
+def _fix(file: File, model: Model, hidden: Hidden, wanted: int) -> Fix | NoFix:
     if any(file.names.any_in(layer.node.func, ATTENTIONS) for layer in hidden.consumers):
-        return None  # the number of heads must divide it
+        return NoFix("the number of attention heads has to divide the size")
     edits = resized(file, model.scope, hidden.value, sizes_of(model, hidden), wanted)
     title = f"Round {hidden.value} up to {wanted} wherever the model shares it"
-    return Fix(title, edits, UNSAFE) if edits else None
+    return Fix(title, edits, UNSAFE) if edits else SHARED

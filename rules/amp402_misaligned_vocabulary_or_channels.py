@@ -73,7 +73,7 @@ from amplint.model.observables import PRODUCT_TIME, Observable
 from amplint.rule import INFO, LOW, MIXED_PRECISION, File, Finding, rule
 
 from ._support.linear_chains import CONVOLUTIONS, Hidden, Model, Size, models, size_argument
-from ._support.resize_layers import resized, sizes_of
+from ._support.resize_layers import SHARED, resized, sizes_of
 
 _MULTIPLE = 8
 _VOCABULARY_MULTIPLE = 64
@@ -146,8 +146,7 @@ def _vocabulary(file: File, embedding: cst.Call) -> Iterator[Finding]:
         f"The vocabulary size {rows.value} is not a multiple of {_MULTIPLE}, which slows half-precision logits",
         f"{_WHY}; the next multiple of {_VOCABULARY_MULTIPLE} is {wanted}",
         related,
-        _fix(file, file.tree.module, rows.value, [rows, *(size for _, size in heads)], wanted)
-        or NoFix("the size is not written as a plain number in this file"),
+        _fix(file, file.tree.module, rows.value, [rows, *(size for _, size in heads)], wanted),
         frozenset({MIXED_PRECISION}),
     )
 
@@ -181,7 +180,7 @@ def _channels(file: File, model: Model, hidden: Hidden) -> Finding:
         f"The channel count {hidden.value} is not a multiple of {_MULTIPLE}, which slows half-precision convolutions",
         f"{_WHY}; the next multiple of {_MULTIPLE} is {wanted}",
         file.related("consumed here", *(layer.node for layer in hidden.consumers)),
-        (None or NoFix("the size is not written as a plain number in this file"))
+        NoFix("the model concatenates or splits channels, and their sum would have to change, too")
         if joins
         else _fix(file, model.scope, hidden.value, sizes, wanted),
         frozenset({MIXED_PRECISION}),
@@ -209,6 +208,6 @@ def _rounded(value: int, multiple: int) -> int:
     return -(-value // multiple) * multiple
 
 
-def _fix(file: File, scope: cst.CSTNode, value: int, sizes: list[Size], wanted: int) -> Fix | None:
+def _fix(file: File, scope: cst.CSTNode, value: int, sizes: list[Size], wanted: int) -> Fix | NoFix:
     edits = resized(file, scope, value, sizes, wanted)
-    return Fix(f"Round {value} up to {wanted} wherever it is shared", edits, UNSAFE) if edits else None
+    return Fix(f"Round {value} up to {wanted} wherever it is shared", edits, UNSAFE) if edits else SHARED

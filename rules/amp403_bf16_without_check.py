@@ -44,7 +44,7 @@ that does not.
 ## Limitations
 Any question for the hardware in the file, and any condition of the same function that speaks of a precision, counts as
 a choice; so does a flag that may switch the region off. A check in another file is not seen. Regions whose device type
-is neither spelled out nor that of a device object are silent.
+cannot be told are silent, unless it is that of a device object.
 
 ## References
 - https://docs.pytorch.org/docs/stable/generated/torch.cuda.is_bf16_supported.html
@@ -98,7 +98,7 @@ def check(file: File) -> Iterator[Finding]:
                 file.range(call.func),
                 "`is_bf16_supported()` is also true for emulated bfloat16 since PyTorch 2.3",
                 "on a GPU of compute capability below 8.0 the answer is true, but bfloat16 is emulated there, and slow",
-                fix=_sound_question(file, call) or NoFix("the name is imported alone"),
+                fix=_sound_question(file, call) or NoFix("`is_bf16_supported` is imported by itself"),
             )
     if any(_HARDWARE.search(name.value) for name in file.tree.find(cst.Name)):
         return
@@ -108,8 +108,7 @@ def check(file: File) -> Iterator[Finding]:
                 file.range(call.func),
                 "The autocast region is bfloat16 whether or not the GPU supports it",
                 "below compute capability 8.0, PyTorch up to 2.2 raises an error, and later versions emulate bfloat16 slowly",
-                fix=_switched_off(file, call)
-                or NoFix("the dtype is chosen where no question about the GPU can be put"),
+                fix=_switched_off(file, call) or NoFix(_why_not(file, call)),
             )
 
 
@@ -184,15 +183,22 @@ def _regions(file: File) -> Iterator[cst.Call]:
         if file.contexts.sources(call) == [call]:
             region = file.contexts.settings(call)
             if (region.dtype, region.enabled) == ("bfloat16", "yes") and (
-                region.device == "cuda" or _follows(file, call)
+                region.device == "cuda" or (region.device == "?" and _is_of_an_object(file, call))
             ):
                 yield call
 
 
-def _follows(file: File, call: cst.Call) -> bool:
-    """Whether a region is on the device that an object stands for: `device_type=device.type`."""
+def _device(file: File, call: cst.Call) -> cst.BaseExpression | None:
+    """What a region is given for the type of its device; None where its class says that."""
+    if not file.names.resolve(call.func) <= torch_names.AUTOCAST_GENERIC:
+        return None
     given = keyword(call, "device_type") or next(iter(positionals(call)), None)
-    return given is not None and isinstance(given.value, cst.Attribute) and given.value.attr.value == "type"
+    return given.value if given is not None else None
+
+
+def _is_of_an_object(file: File, call: cst.Call) -> bool:
+    """Whether a region is on the device that an object stands for: `device_type=device.type`."""
+    return isinstance(device := _device(file, call), cst.Attribute) and device.attr.value == "type"
 
 
 def _entered(file: File, made: cst.Call) -> Iterator[cst.CSTNode]:
@@ -229,7 +235,7 @@ def _switched_off(file: File, call: cst.Call) -> Fix | None:
     """The region, enabled only where the GPU has bfloat16."""
     direct = file.names.all_in(call.func, torch_names.AUTOCAST)
     in_function = isinstance(file.names.scope(call), cst.FunctionDef)
-    certain = direct and in_function and not _follows(file, call)
+    certain = direct and in_function and not _may_be_cpu(file, call)
     question = _question(file, call) if certain and _is_all_of_bfloat16(file) else None
     if question is None or len(positionals(call)) > 2:
         return None
@@ -242,6 +248,18 @@ def _switched_off(file: File, call: cst.Call) -> Fix | None:
         edit = Edit(end, end, f", enabled={text}")
     edits = file.importer.joined([*imports, edit])
     return Fix("Enable the region only where the GPU has bfloat16", edits, UNSAFE)
+
+
+def _may_be_cpu(file: File, call: cst.Call) -> bool:
+    """Whether the device of a region is chosen when the program runs."""
+    return not isinstance(_device(file, call), cst.SimpleString | None)
+
+
+def _why_not(file: File, call: cst.Call) -> str:
+    """Why the region is left as it is."""
+    if _may_be_cpu(file, call):
+        return "the region may be for a CPU, which needs no check"
+    return "no question about the GPU fits where the dtype is chosen"
 
 
 def _is_all_of_bfloat16(file: File) -> bool:

@@ -18,7 +18,7 @@ from checkout import ROOT
 from fixture_harness import fixtures_of
 from skipped_files import SkippedFiles
 
-from amplint.engine import checker, registry, rule_pages, selection
+from amplint.engine import checker, registry, relevance, rule_pages, selection
 
 if find_spec("torch") is None:
     # `tests/model`, which pytest puts on the path, holds a folder of that name, which Python would take for a package.
@@ -193,8 +193,8 @@ def _forget_rules() -> None:
         selection.all_rules,
         rule_pages._packs,
         rule_pages._file,
-        checker._triggers,
-        checker._code,
+        relevance._triggers,
+        relevance._code,
         checker._asking,
     ):
         cache.cache_clear()

@@ -14,9 +14,10 @@ from checkout import ROOT
 
 import amplint
 from amplint.diagnostics import FileReport
-from amplint.engine.checker import check_source, matters, withdraw
+from amplint.engine.checker import check_source, withdraw
 from amplint.engine.config import Settings
 from amplint.engine.fixer import fix_source
+from amplint.engine.relevance import matters
 from amplint.model.libraries import LIBRARIES, Library
 from amplint.source import Source
 from amplint.testing.fixtures import findings_as_marks, read_marks

@@ -110,11 +110,14 @@ class Definitions:
         if before:
             module = self.imported_module(path, before, scope)
             return self.find(module, last) if module is not None else None
-        node = self._top(path).defined.get(name)
-        if node is not None:
-            return Definition(path, node)
-        found = (self.find(source, original) for source, original in self.sources(path, name, scope))
-        return next((each for each in found if each is not None), None)
+        top = self._top(path)
+        for bound in self._bound(path, scope):
+            if bound is top and name in top.defined:
+                return Definition(path, top.defined[name])
+            found = (self.find(source, original) for source, original in self._from(path, bound, name))
+            if (taken := next((each for each in found if each is not None), None)) is not None:
+                return taken
+        return None
 
     def module(self, path: Path) -> ast.Module:
         """The tree of a file; empty where it cannot be parsed."""
@@ -155,10 +158,14 @@ class Definitions:
             scope: the function in which the name stands, whose own imports come first.
         """
         for bound in self._bound(path, scope):
-            for module, original in bound.sources(name):
-                source = self._graph.find(module, path)
-                if source is not None:
-                    yield source, original
+            yield from self._from(path, bound, name)
+
+    def _from(self, path: Path, bound: _BoundNames, name: str) -> Iterator[tuple[Path, str]]:
+        """The files that the imports of a file, or of a function in it, may take a name from, as `sources`."""
+        for module, original in bound.sources(name):
+            source = self._graph.find(module, path)
+            if source is not None:
+                yield source, original
 
     def imported_module(self, path: Path, name: str, scope: Scope = None) -> Path | None:
         """The file that a file calls by a name, such as `losses` after `from . import losses`.

@@ -35,6 +35,24 @@ def method_of_class(definitions: Definitions, path: Path, called: ast.expr, scop
     return Definition(owner.path, method) if owner is not None and method is not None else None
 
 
+def made_by_inherited(definitions: Definitions, path: Path, called: ast.expr, scope: Scope) -> Definition | None:
+    """The class of which a method that it inherits makes an object: `Net.from_pretrained`, of a base in a library.
+
+    Args:
+        definitions: those of the project.
+        path: the file of the call.
+        called: what is called.
+        scope: the function that the call stands in.
+    """
+    if not isinstance(called, ast.Attribute) or not called.attr.startswith(("from_", "load_from_")):
+        return None
+    owner = definitions.find(path, spelling_of(called.value), scope)
+    if owner is None or not isinstance(owner.node, ast.ClassDef) or not owner.node.bases:
+        return None
+    own = {each.name for each in owner.node.body if isinstance(each, ast.FunctionDef)}
+    return owner if called.attr not in own else None
+
+
 def class_around(definitions: Definitions, path: Path, called: ast.expr, scope: Scope) -> Definition | None:
     """The class that a class method calls by the name of its first parameter: `cls()`.
 

@@ -115,6 +115,8 @@ class HeldValues:
                 yield from self._of(path, other, scope, wanted, hops + 1)
             case ast.Subscript(value=table, slice=index):
                 yield from self._of_table(path, table, key(index), scope, hops + 1)
+            case ast.List() | ast.Tuple() | ast.ListComp():  # an element of it is meant
+                yield from self._of_table(path, value, "", scope, hops + 1)
             case ast.Call():
                 yield from self._of_call(path, value, scope, wanted, hops)
 
@@ -153,8 +155,18 @@ class HeldValues:
             for each in chosen:
                 yield from self._of(path, each, scope, hops=hops + 1)
             return
+        if isinstance(table, ast.ListComp):
+            yield from self._of(path, table.elt, scope, hops=hops + 1)
+            return
         if _is_container(table):
-            yield from self._of_table(path, table.args[0], wanted, scope, hops + 1)
+            for each in table.args:
+                inner = each.value if isinstance(each, ast.Starred) else each
+                alone = _is_chain(table) and inner is each
+                yield from (
+                    self._of(path, each, scope, hops=hops + 1)
+                    if alone
+                    else self._of_table(path, inner, wanted, scope, hops + 1)
+                )
             return
         for source, name in self._homes(path, table, scope) if hops <= _MAX_HOPS else ():
             for given in self._assigned(source, name, scope):
@@ -182,6 +194,8 @@ class HeldValues:
             yield from self._of(path, call.args[0], scope, wanted, hops + 1)
         elif base is not None and called in layers.SAME_MODULE:
             yield from self._of(path, base, scope, wanted, hops + 1)
+        elif _is_container(call):  # an element of it is meant
+            yield from self._of_table(path, call, "", scope, hops + 1)
         elif base is not None and called == "get":
             yield from self._of_table(path, base, named, scope, hops + 1)
         elif (registry := self._registry(path, call)) is not None:
@@ -213,7 +227,8 @@ class HeldValues:
         if made_by is not None:
             yield from self._returned(made_by, wanted, hops + 1)
             return
-        owner = factories.class_around(self.definitions, path, call.func, scope)
+        inherited = factories.made_by_inherited(self.definitions, path, call.func, scope)
+        owner = inherited or factories.class_around(self.definitions, path, call.func, scope)
         for each in [Held(owner)] if owner is not None else self._of(path, call.func, scope, hops=hops + 1):
             if isinstance(each.definition.node, ast.ClassDef):
                 if not (each.made or isinstance(wanted, int)):
@@ -267,10 +282,15 @@ def _is_defined_in(function: ast.stmt, value: ast.expr) -> bool:
 
 
 def _is_container(table: ast.expr) -> TypeGuard[ast.Call]:
-    """Whether an expression makes a container of a table: `nn.ModuleDict({"main": Loss()})`."""
-    if not isinstance(table, ast.Call) or len(table.args) != 1:
+    """Whether an expression makes a container of a table, `nn.ModuleDict({"main": Loss()})`, or of modules."""
+    if not isinstance(table, ast.Call) or not (len(table.args) == 1 or _is_chain(table)):
         return False
-    return spelling_of(table.func).rpartition(".")[2] in _CONTAINERS
+    return _is_chain(table) or spelling_of(table.func).rpartition(".")[2] in _CONTAINERS
+
+
+def _is_chain(table: ast.Call) -> bool:
+    """Whether a call makes a module that runs others in turn."""
+    return spelling_of(table.func).rpartition(".")[2] == "Sequential"
 
 
 def takes(node: ast.stmt, name: str) -> TypeGuard[Function | ast.ClassDef]:

@@ -56,9 +56,11 @@ class ImportGraph:
         key = module, importer.parent
         if key not in self._found:
             self._found[key] = self._find(module, parts, importer.parent)
+        if self._found[key] == importer:  # no file imports itself: `from model import Net` in `utils/model.py`
+            return self._find(module, parts, importer.parent, but=importer)
         return self._found[key]
 
-    def _find(self, module: str, parts: list[str], folder: Path) -> Path | None:
+    def _find(self, module: str, parts: list[str], folder: Path, but: Path | None = None) -> Path | None:
         dots = len(module) - len(module.lstrip("."))
         if dots:
             for _ in range(dots - 1):
@@ -66,7 +68,7 @@ class ImportGraph:
             return self._at(f"{folder}/{'/'.join(parts)}" if parts else str(folder))
         below = "/".join(parts)
         found = (self._at(f"{base}/{below}") for base in self._bases(folder))
-        return next((each for each in found if each is not None), None)
+        return next((each for each in found if each not in (None, but)), None)
 
     def _bases(self, folder: Path) -> list[str]:
         """The folders in which modules are looked for that files of a folder import."""

@@ -30,6 +30,17 @@ def complete_rules(ctx: click.Context, param: click.Parameter, incomplete: str) 
     return [CompletionItem(before + comma + each) for each in fitting]
 
 
+def complete_formats(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Formats of reports; behind `FORMAT=`, whatever files the shell knows."""
+    from click.shell_completion import CompletionItem
+
+    from amplint.report import FORMATS
+
+    if "=" in incomplete:
+        return [CompletionItem(incomplete, type="file")]
+    return [CompletionItem(name) for name in FORMATS if name.startswith(incomplete)]
+
+
 def complete_keys(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Keys of settings."""
     from amplint.engine.config_values import KEYS

@@ -15,7 +15,7 @@ from amplint.cli.targets import Targets, find_targets
 from amplint.diagnostics import Diagnostic, FileReport
 from amplint.engine.config import INLINE, ConfigError, Settings, SettingsResolver
 from amplint.engine.discovery import FoundFile
-from amplint.engine.neighbours import neighbours, project_files
+from amplint.engine.neighbours import neighbours, project_files, project_of
 from amplint.engine.registry import rule_index
 from amplint.engine.runner import RunOptions, check_text, run
 from amplint.engine.selection import active_codes, names, unknown_rule
@@ -127,7 +127,8 @@ def _reports(
     if wanted.stdin is not None:
         return [check_text(one, wanted.stdin, how, note, part.others, project) for one in wanted.files]
     try:
-        return list(run(wanted.files, how, console.progress, note, part.others, project))
+        of = project_of(_named(wanted, options))
+        return list(run(wanted.files, how, console.progress, note, part.others, project, of))
     finally:
         console.end_progress()
 

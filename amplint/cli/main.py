@@ -22,8 +22,10 @@ COMMANDS = (
 )  # fmt: skip
 """Each is a module of this package that holds a click command of the same name."""
 
-_MEANT = {"help": "-h", "fix": "check --fix", "lint": "check", "list": "rules", "settings": "config"}
-"""Words that people try as commands, each with what they look for."""
+_MEANT = {
+    "help": "-h", "fix": "check --fix", "lint": "check", "list": "rules", "settings": "config", "--silent": "--quiet",
+}  # fmt: skip
+"""Words that people try as commands and options, each with what they look for."""
 
 _OWN_OPTIONS = ("-h", "--help", "-V", "--version")
 
@@ -80,10 +82,7 @@ class CommandGroup(click.Group):
         try:
             code = super().main(args, prog_name or "amplint", complete_var, standalone_mode=False, **extra)
         except click.UsageError as error:
-            command = error.ctx.command_path if error.ctx else "amplint check"
-            message = one_line(error.format_message())
-            message = message if message.endswith("...") else message.removesuffix(".")
-            say(sys.stderr, f"error: {message}; see `{command} -h`\n")
+            say(sys.stderr, f"error: {one_line(_complaint(error))}\n")
             sys.exit(FAILED)
         except (Unwritable, OSError) as error:
             say(sys.stderr, f"error: {one_line(_why(error))}\n")
@@ -105,6 +104,29 @@ def _refuse_unknown(word: str, ctx: click.Context) -> None:
     raise click.UsageError(f"there is no command, file or folder `{word}`{near}", ctx)
 
 
+def _complaint(error: click.UsageError) -> str:
+    """What is wrong with a command line, and what to do: the word that was probably meant, or where all of them are listed."""
+    if isinstance(error, click.NoSuchOption) and error.ctx:
+        message = f"there is no option `{error.option_name}`{_nearest_option(error.option_name, error.ctx.command)}"
+    else:
+        message = error.format_message()
+        message = message if message.endswith("...") else message.removesuffix(".")
+    command = error.ctx.command_path if error.ctx else "amplint check"
+    return message if message.endswith("?") else f"{message}; see `{command} -h`"
+
+
+def _nearest_option(name: str, command: click.Command) -> str:
+    """Options that other linters know by two names have one here: `--exclude` adds, so that `--extend-exclude` is the same."""
+    from amplint.engine.nearest import nearest
+
+    known = [
+        option for param in command.params for option in (*param.opts, *param.secondary_opts) if option[:2] == "--"
+    ]
+    plain = name.replace("--extend-", "--").replace("--force-", "--")
+    meant = plain if plain in known else _MEANT.get(name, "")
+    return f"; did you mean `{meant}`?" if meant in known else nearest(name, known, 0.7) if name[:2] == "--" else ""
+
+
 def _why(error: Exception) -> str:
     """Why nothing more could be done: often because click could not write its help, which Python may find out later."""
     try:
@@ -115,6 +137,8 @@ def _why(error: Exception) -> str:
         return "the current folder is not there any more"
     if isinstance(error, OSError) and error.filename is None:
         return f"standard output cannot be written: {error.strerror or error}"
+    if isinstance(error, OSError) and error.strerror:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
     return str(error)
 
 

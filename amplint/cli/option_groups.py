@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from amplint.cli import option_values as read
-from amplint.cli.completion import complete_rules
+from amplint.cli.completion import complete_formats, complete_rules
 from amplint.cli.help import Decorator, section
 from amplint.cli.options import TIMEOUT
 from amplint.cli.outputs import outputs
@@ -140,6 +140,7 @@ REPORT = section(
         multiple=True,
         metavar="FORMAT[=FILE]",
         callback=outputs,
+        shell_complete=complete_formats,
         envvar="AMPLINT_OUTPUT_FORMAT",
         show_envvar=True,
         help=f"The form of the report, and its file; may be given several times. One of {', '.join(FORMATS)}. "

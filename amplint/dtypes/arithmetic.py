@@ -25,6 +25,9 @@ _KEEPING = of_kind(Kind.LAYOUT) | {"cuda", "cpu", "rearrange", "nan_to_num"}
 _BETWEEN = of_kind(Kind.EXTREME, Kind.POOL)
 """Operations whose result lies between the elements."""
 
+_NO_LESS = frozenset({"max", "amax", "logsumexp"})
+"""Reductions whose result is no less than any element."""
+
 _COUNTING = (precision.BOOL, precision.INTEGER)
 
 _CANCEL_EXPONENTIALS = LOGARITHMS | {"softplus", "logsumexp", "reciprocal", "rsqrt"}
@@ -54,7 +57,7 @@ def elementwise(
     if op in _KEEPING and len(parts) == 1:
         return changed(first, dtype=dtype)
     if op in _BETWEEN and len(parts) == 1:
-        return first.derived(node, dtype=dtype, peak=first.made if op in ("max", "amax") else None, saturated=None)
+        return first.derived(node, dtype=dtype, peak=first.made if op in _NO_LESS else None, saturated=None)
     low, high = _range(op, first)
     half = dtype == precision.FLOAT16
     result = Tensor(
@@ -230,7 +233,7 @@ def between(op: str, left: Tensor, right: Tensor, region: Region | None, node: c
         return _product(left, right, result)
     if op == "div":
         return damped(changed(result, low=0.0 if left.low >= 0 and right.low >= 0 else -math.inf))
-    if op == "sub" and right.peak is not None and right.peak is left.made:
+    if op == "sub" and _is_no_less(right, left):
         return changed(result, high=0.0)
     if op in ("add", "sub"):
         low, high = (right.low, right.high) if op == "add" else (-right.high, -right.low)
@@ -238,6 +241,13 @@ def between(op: str, left: Tensor, right: Tensor, region: Region | None, node: c
         if left.saturated is not None and left.saturated is right.saturated:  # p * t + (1 - p) * (1 - t)
             return changed(result, saturated=left.saturated, cure=left.cure)
     return result
+
+
+def _is_no_less(bound: Tensor, operand: Tensor) -> bool:
+    """Whether no element of an operand lies above a bound: its maximum, or `logsumexp`."""
+    if bound.peak is not None:
+        return bound.peak is operand.made
+    return bound.maker is not None and bound.maker.op in _NO_LESS and bound.maker.operand is operand
 
 
 def _product(left: Tensor, right: Tensor, result: Tensor) -> Tensor:

@@ -10,9 +10,11 @@ from amplint.dtypes.shapes import shape_of
 from amplint.dtypes.values import Operation
 from amplint.file import File
 from amplint.model.caller_contexts import CallerContext, Target, distinct
+from amplint.model.torch import layers
 from amplint.model.torch.operators import OPERATORS
 from amplint.source import Source
 from amplint.syntax.access_paths import literal_key, path_of
+from amplint.syntax.loop_elements import paired
 
 
 class CalleesElsewhere:
@@ -41,6 +43,7 @@ class CalleesElsewhere:
         for target in self._targets[call.node]:
             given = [(str(index), value) for index, value in enumerate(call.arguments.values)]
             given += [(name, value) for name, value in call.arguments.keywords.items() if name != "*"]
+            given = [] if self._is_chain(call.node.func) else given
             shapes = tuple((name, shape) for name, value in given if (shape := shape_of(value)) is not None)
             start = self._file.range(self._entered(call.node)).start
             # Of data no gradient is wanted; an object may have weights of its own.
@@ -72,6 +75,9 @@ class CalleesElsewhere:
     def _made(self, instance: cst.BaseExpression, method: str) -> list[Target]:
         """The methods that may be called on an object which something in another file makes, or functions that it holds."""
         callees = self._file.callees
+        if isinstance(instance, cst.IfExp):
+            return [*self._made(instance.body, method), *self._made(instance.orelse, method)]
+        instance = self._collection(_inside(instance))
         objects = [value for value in callees.held(instance) if not self._is_unpacked(value)]
         element = f"[{key!r}]" if objects and (key := literal_key(instance)) else ""
         held = {each for value in map(callees.unwrapped, objects or [instance]) for each in self._expressions(value)}
@@ -82,6 +88,22 @@ class CalleesElsewhere:
         name = path_of(whole).rpartition(".")[2]
         element = f"[{key!r}]" if key else ""
         return [Target("", f"{name}{element}", True, method)] if name and self._is_given(whole) else []
+
+    def _collection(self, instance: cst.BaseExpression) -> cst.BaseExpression:
+        """What holds a module that a loop takes from it: `self.blocks` of `block` in `for block in self.blocks[:4]`."""
+        bindings = self._file.names.bindings(instance.value, instance) if isinstance(instance, cst.Name) else []
+        target = bindings[0].node if len(bindings) == 1 else None
+        loop = self._file.tree.enclosing(target, cst.For, cst.CompFor) if isinstance(target, cst.Name) else None
+        if not isinstance(loop, (cst.For, cst.CompFor)):
+            return instance
+        source = next((source for name, source in paired(loop.target, loop.iter) if name is target), instance)
+        sliced = isinstance(source, cst.Subscript) and isinstance(source.slice[0].slice, cst.Slice)
+        return source.value if isinstance(source, cst.Subscript) and sliced else source
+
+    def _is_chain(self, func: cst.BaseExpression) -> bool:
+        """Whether a call runs several modules in turn: only the first of them gets what the call is given."""
+        held = [value for value in self._file.callees.held(func) if isinstance(value, cst.Call)]
+        return any(self._file.names.all_in(value.func, {"torch.nn.Sequential"}) for value in held)
 
     def _expressions(self, value: cst.BaseExpression) -> list[tuple[str, str]]:
         """What may be held by an expression that something of another file stands in: files, each with an expression there."""
@@ -107,6 +129,13 @@ class CalleesElsewhere:
             return path_of(instance).startswith("self.")
         bindings = self._file.names.bindings(instance.value, instance) if isinstance(instance, cst.Name) else []
         return bool(bindings) and all(isinstance(each.node, (cst.Param, cst.Name)) for each in bindings)
+
+
+def _inside(instance: cst.BaseExpression) -> cst.BaseExpression:
+    """What a wrapper around a module was made of: `model` of `model.module`."""
+    if isinstance(instance, cst.Attribute) and instance.attr.value in layers.WRAPPED:
+        return instance.value if path_of(instance.value) not in ("", "self") else instance
+    return instance
 
 
 def _path(source: Source) -> str:

@@ -114,6 +114,8 @@ class Expressions(ValueParts, ABC):
             return self.record("compare", parts, truth(node), node, frame) if parts.tensors else truth(node)
         if type(node) is cst.Await:
             return self.evaluate(node.expression, frame)
+        if type(node) is cst.BooleanOperation and type(node.operator) is cst.Or:
+            return self._first_given(self.evaluate(node.left, frame), self.evaluate(node.right, frame))
         return unknown(*self.parts_of(node, frame))
 
     def assigned(self, node: cst.BaseExpression, frame: StackFrame) -> Value:
@@ -124,6 +126,12 @@ class Expressions(ValueParts, ABC):
             frame: where evaluation stands.
         """
         return NOTHING if type(node) is cst.Name and node.value == "None" else self.evaluate(node, frame)
+
+    @staticmethod
+    def _first_given(one: Value, other: Value) -> Value:
+        """What `one or other` is: a number, where a number stands in for an option that is not given (`scale or dim ** -0.5`)."""
+        option = isinstance(one, Tensor) and one.dtype == precision.UNKNOWN and not one.through
+        return Number() if isinstance(other, Number) and (option or isinstance(one, Number)) else unknown(one, other)
 
     def asked_dtype(self, test: cst.BaseExpression, frame: StackFrame) -> bool | None:
         """The answer to a test such as `x.dtype == torch.float16`; None where it is not known, or something else is asked.

@@ -118,6 +118,8 @@ class Statements(Calls):
         elif isinstance(node, cst.Match):
             self.evaluate(node.subject, frame)
             self._branches([case.body for case in node.cases], frame, {}, exhaustive=False)
+        elif isinstance(node, cst.BaseSmallStatement):  # of a body on the row of its head
+            self._small(node, frame)
 
     def _small(self, node: cst.BaseSmallStatement, frame: StackFrame) -> None:
         if type(node) is cst.Expr:

@@ -161,7 +161,7 @@ class Cache:
         """
         if report.error:
             return
-        plain = not (report.diagnostics or report.facts or report.partly or report.gives)
+        plain = not (report.diagnostics or report.facts or report.partly or report.gives or report.awaits)
         found = None if plain else report_codec.encode_report(report)
         self._set(key, [_stamp(stat), content, found, report_codec.encode_footing(report.footing)])
 

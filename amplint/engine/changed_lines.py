@@ -50,7 +50,8 @@ class ChangedLines:
         if folder not in self._tops:
             top = top_of(folder)
             if top is None:
-                raise RevisionError(f"`{self._revision}`: {shown_path(folder)} lies in no git repository")
+                place = "the current folder" if (shown := shown_path(folder)) == os.curdir else shown
+                raise RevisionError(f"`{self._revision}` cannot be looked up: {place} lies in no git repository")
             self._tops[folder] = top
         top = self._tops[folder]
         if top not in self._repositories:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from amplint.diagnostics import ALONE, Diagnostic, FileReport, Position, Range
 from amplint.engine.config import Settings
 from amplint.engine.registry import RuleInfo, rule_index
+from amplint.engine.relevance import bytes_pattern, matters, suppresses
 from amplint.engine.selection import (
     SYNTAX_ERROR,
     UNUSED_SUPPRESSION,
@@ -79,7 +79,7 @@ def check_entered(
     if before.error or any(diagnostic.code == SYNTAX_ERROR for diagnostic in before.diagnostics):
         return replace(before, entered=entered)
     own = matters(data, settings)
-    if own and _suppresses(data):
+    if own and suppresses(data):
         return check_source(source, settings, path, None, entered)
     rules = [rule for rule in rule_index() if (rule.entered is not None if own else rule.entered)]
     report = check_source(source, settings, path, rules, entered)
@@ -110,12 +110,7 @@ def is_concerned(data: bytes, settings: Settings, path: Path) -> bool:
 @lru_cache(maxsize=512)
 def _asking(data: bytes) -> tuple[RuleInfo, ...]:
     """The rules that ask how other files enter a file of these bytes; many a file leads to the same ones."""
-    return tuple(rule for rule in rule_index() if rule.entered and _pattern(rule.entered).search(data))
-
-
-@lru_cache(maxsize=64)
-def _pattern(text: str) -> re.Pattern[bytes]:
-    return re.compile(text.encode())
+    return tuple(rule for rule in rule_index() if rule.entered and bytes_pattern(rule.entered).search(data))
 
 
 def _invalid(display: str, why: str, settings: Settings, path: Path) -> FileReport:
@@ -176,7 +171,7 @@ def called_for(rules: Sequence[RuleInfo], data: bytes) -> list[RuleInfo]:
     return [
         rule
         for rule in rules
-        if gate.is_triggered(data, rule.triggers) and (not rule.amid or _pattern(rule.amid).search(data))
+        if gate.is_triggered(data, rule.triggers) and (not rule.amid or bytes_pattern(rule.amid).search(data))
     ]
 
 
@@ -224,52 +219,15 @@ def with_location(source: Source, settings: Settings, path: Path, entered: tuple
     return replace(source, place=FileLocation(path, settings.root, wrappers, entered, options))
 
 
-def matters(data: bytes, settings: Settings) -> bool:
-    """Whether a file of these bytes may hold anything to report, its syntax aside.
+def resting_on(report: FileReport, fact: str) -> FileReport:
+    """The report on a file that nobody would have parsed without some fact: all that is said of it needs that.
 
     Args:
-        data: the content.
-        settings: those that hold for the file; they say which rules run.
+        report: what was found in it.
+        fact: the fact.
     """
-    alone, *amid = _triggers(settings)
-    if gate.may_matter(data, alone[1]):
-        return True
-    if any(gate.is_triggered(data, words) and _pattern(text).search(data) for text, words in amid):
-        return True
-    # A suppression comment may turn out to be unused in a file that holds nothing else of interest.
-    return _suppresses(data) and _may_suppress(data)
-
-
-def _suppresses(data: bytes) -> bool:
-    """Whether a file holds a word of suppression comments."""
-    return b"amplint" in data or b"noqa" in data.lower()
-
-
-def _may_suppress(data: bytes) -> bool:
-    """Whether a file may hold a suppression comment that speaks of amplint."""
-    data = data.lower()
-    if re.search(rb"amplint\s*:", data):
-        return True
-    # What follows on the line is taken at once, so that a line of nothing but `noqa` is gone over once.
-    return any(_code().search(match.group()) for match in re.finditer(rb"noqa(?<=\bnoqa)\b[^\n]*", data))
-
-
-@lru_cache(maxsize=1)
-def _code() -> re.Pattern[bytes]:
-    prefixes = sorted({code.rstrip("0123456789") for code in names(rule_index())})
-    return re.compile(rf"\b(?:{'|'.join(prefixes)})\d".encode(), re.IGNORECASE)
-
-
-@lru_cache(maxsize=64)
-def _triggers(settings: Settings) -> tuple[tuple[str, frozenset[str]], ...]:
-    """What must stand in a text besides, and what triggers rules then; first what does so alone."""
-    index = rule_index()
-    active = active_codes(replace(settings, per_file_ignores=()), settings.root, index)
-    running = [rule for rule in index if rule.code in active]
-    texts = sorted({"", *(rule.amid for rule in running)})
-    return tuple(
-        (text, frozenset(word for rule in running if rule.amid == text for word in rule.triggers)) for text in texts
-    )
+    found = tuple(replace(each, needs=each.needs | {fact}) for each in report.diagnostics)
+    return replace(report, diagnostics=found, facts=report.facts & {ALONE}, gives=())
 
 
 def withdraw(report: FileReport, facts: frozenset[str]) -> FileReport:

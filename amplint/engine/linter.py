@@ -171,5 +171,8 @@ def _syntax_error(source: Source, error: SyntaxError) -> Diagnostic:
     start = source.inside_cell(source.offset(row, column))
     message = f"Syntax error: {_LINE.sub(lambda match: source.line_name(int(match[1])), error.msg)}"
     running = ".".join(map(str, sys.version_info[:2]))
-    note = f"read by Python {running}, which runs amplint; newer syntax wants a newer one"
-    return Diagnostic(SYNTAX_ERROR, "syntax-error", message, source.range(start, start), note, path=source.path)
+    note = f"read by Python {running}, which runs amplint; newer syntax needs a newer one"
+    return Diagnostic(
+        SYNTAX_ERROR, "syntax-error", message, source.range(start, start), note, path=source.path,
+        no_fix="only you can say what is meant",
+    )  # fmt: skip

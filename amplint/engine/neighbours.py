@@ -6,8 +6,8 @@ A run on one changed file is to say what a run on everything says, so that the c
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
 
@@ -67,6 +67,29 @@ def project_files(found: Sequence[FoundFile], named: Iterable[str], resolver: Se
     return [item for root in sorted(roots) for item in _files(root, resolver)]
 
 
+def project_of(named: Iterable[str]) -> Callable[[FoundFile], Path]:
+    """What tells the project of a file: a folder around the path that the user gave, or that path.
+
+    Folders in one repository, below one file of settings, or below the current folder, are of one project.
+
+    Args:
+        named: the paths that the user gave.
+    """
+    folders = {Path(os.path.abspath(path)) for path in named}
+
+    @cache
+    def around(folder: Path) -> Path:
+        root = _marked(next((each for each in (folder, *folder.parents) if each in folders), folder))
+        here = Path.cwd()
+        return here if here in root.parents and _mark_above(os.fspath(root)) is None else root
+
+    def project(item: FoundFile) -> Path:
+        root, settings = around(item.path.parent), item.settings
+        return settings.root if settings.origin and settings.root in root.parents else root
+
+    return project
+
+
 def _is_concerned(item: FoundFile, text: bytes | None) -> bool:
     if is_notebook(item.display):
         return False
@@ -81,14 +104,23 @@ def _root(item: FoundFile) -> Path:
     return item.settings.root if item.settings.origin else _marked(item.path.parent)
 
 
-@lru_cache(maxsize=256)
 def _marked(folder: Path) -> Path:
-    for each in (folder, *folder.parents):
-        if any((each / mark).exists() for mark in _MARKS):
-            return each
+    """The folder of the project around a folder: the nearest with a mark, or that of its outermost package."""
+    marked = _mark_above(os.fspath(folder))
+    if marked is not None:
+        return Path(marked)
     while (folder / "__init__.py").is_file() and folder != folder.parent:
         folder = folder.parent
     return folder
+
+
+@lru_cache(maxsize=100_000)
+def _mark_above(folder: str) -> str | None:
+    """The nearest of a folder and those around it in which one of the marks lies; each is looked into once."""
+    if any(os.path.exists(os.path.join(folder, mark)) for mark in _MARKS):
+        return folder
+    above = os.path.dirname(folder)
+    return None if above == folder else _mark_above(above)
 
 
 @lru_cache(maxsize=4)

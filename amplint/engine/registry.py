@@ -49,6 +49,7 @@ class RuleInfo(NamedTuple):
     entered: str | None = None
     keeps: tuple[str, ...] = ()
     amid: str = ""
+    awaits: str = ""
     options: tuple[Option[Any], ...] = ()
 
     @property
@@ -74,6 +75,7 @@ class RuleInfo(NamedTuple):
             rule.entered,
             rule.keeps,
             rule.amid,
+            rule.awaits,
             rule.options,
         )
 

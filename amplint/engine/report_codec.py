@@ -29,7 +29,13 @@ def encode_report(report: FileReport) -> list[Any]:
     """A report without its path and error, as lists, strings and numbers."""
     partly = [list(each) for each in report.partly]
     gives = [_context(each) for each in report.gives]
-    return [sorted(report.facts), [_diagnostic(diagnostic) for diagnostic in report.diagnostics], partly, gives]
+    return [
+        sorted(report.facts),
+        [_diagnostic(diagnostic) for diagnostic in report.diagnostics],
+        partly,
+        gives,
+        report.awaits,
+    ]
 
 
 def decode_report(path: str, value: Any, footing: Footing) -> FileReport:
@@ -44,11 +50,12 @@ def decode_report(path: str, value: Any, footing: Footing) -> FileReport:
         Damaged: the value was not made by `encode_report`.
     """
     try:
-        facts, diagnostics, partly, gives = value
+        facts, diagnostics, partly, gives, awaits = value
         found = tuple(_read_diagnostic(path, one) for one in diagnostics)
         short = tuple(Partly(_number(row), _text(name), _text(how)) for row, name, how in partly)
         contexts = tuple(map(_read_context, gives))
-        return FileReport(path, found, frozenset(map(_text, facts)), "", footing, short, contexts)
+        said = frozenset(map(_text, facts))
+        return FileReport(path, found, said, "", footing, short, contexts, awaits=_text(awaits))
     except (TypeError, ValueError, AttributeError) as error:
         raise Damaged from error
 

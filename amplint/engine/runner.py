@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import gc
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from amplint.diagnostics import FileReport
-from amplint.engine.checker import matters, withdraw
+from amplint.engine.checker import withdraw
+from amplint.engine.entered_files import enter
+from amplint.engine.established import Established
+from amplint.engine.relevance import matters
 from amplint.engine.run_caches import RunCaches
-from amplint.engine.tasks import Task, check_one, collector_paused
-from amplint.engine.waiting import FEW, MOST_WAITING, Pending, checked, looked_up
+from amplint.engine.tasks import Task, check_one
+from amplint.engine.waiting import FEW, MOST_WAITING, Pending, checked, looked_up, to_parse
 
 if TYPE_CHECKING:
     from amplint.engine.cache import Cache
-    from amplint.engine.caller_rounds import EnteredFile
     from amplint.engine.discovery import FoundFile
 
 
@@ -41,6 +41,7 @@ def run(
     on_note: Callable[[str], None] | None = None,
     others: Sequence[FoundFile] = (),
     project: Callable[[], Sequence[FoundFile]] = tuple,
+    project_of: Callable[[FoundFile], Hashable] = lambda item: None,
 ) -> Iterator[FileReport]:
     """Check files; yields one report for each, in their order.
 
@@ -54,6 +55,7 @@ def run(
         on_note: called with a line that says why nothing could be cached.
         others: files that are not part of the run, but tell how the functions of those that are may be called.
         project: gives the files that may establish facts besides, if any are wanted.
+        project_of: tells files of one project from those of others.
 
     Raises:
         ConfigError: settings turn out to be of no use.
@@ -61,48 +63,59 @@ def run(
     """
     everything, caches = [*found, *others], RunCaches(options.cache_dir, options.no_cache)
     reports = list(_in_order(_reports(everything, options, caches, on_note), len(everything), on_progress))
-    _enter(everything, reports, options, caches)
-    facts = _facts(reports, options, project)
-    for report in reports[: len(found)]:
-        yield withdraw(report, facts)
+    enter(everything, reports, options.jobs, caches)
+    facts = Established(reports, [*map(project_of, everything)])
+    due = _no_longer_waiting(reports[: len(found)], facts, options, project)
+    for position, report in _parsed(found, reports, due, options, caches):
+        reports[position] = report
+    _complete(facts, reports, options, project)
+    for position, report in enumerate(reports[: len(found)]):
+        yield withdraw(report, facts.of(position))
 
 
-def _facts(
-    reports: Sequence[FileReport], options: RunOptions, project: Callable[[], Sequence[FoundFile]]
-) -> frozenset[str]:
-    """What the files of a run establish, and those of the project as far as findings need it."""
-    facts = frozenset(fact for report in reports for fact in report.facts)
-    wanted = frozenset(fact for report in reports for each in report.diagnostics for fact in each.needs) - facts
-    return facts | establish(project(), options, wanted) if wanted else facts
+def _no_longer_waiting(
+    reports: Sequence[FileReport], facts: Established, options: RunOptions, project: Callable[[], Sequence[FoundFile]]
+) -> list[int]:
+    """The files that waited for a fact of their project to be parsed, where that is established."""
+    waiting = [position for position, report in enumerate(reports) if report.awaits]
+    missing = frozenset(reports[each].awaits for each in waiting if reports[each].awaits not in facts.of(each))
+    beside = project() if missing else ()
+    if beside and len(waiting) <= FEW:
+        return waiting
+    if beside:
+        facts.add(establish(beside, options, missing))
+    return [each for each in waiting if reports[each].awaits in facts.of(each)]
 
 
-def _enter(
+def _parsed(
     found: Sequence[FoundFile],
-    reports: list[FileReport],
+    reports: Sequence[FileReport],
+    positions: Iterable[int],
     options: RunOptions,
     caches: RunCaches,
-    text: bytes | None = None,
+) -> Iterator[tuple[int, FileReport]]:
+    """The reports on files that have waited."""
+    pending: list[Pending] = []
+    for position in positions:
+        seen = to_parse(found[position], caches, position, reports[position].awaits)
+        if isinstance(seen, FileReport):
+            yield position, seen
+        else:
+            pending.append(seen)
+    yield from checked(pending, options.jobs)
+    caches.save()
+
+
+def _complete(
+    facts: Established,
+    reports: Sequence[FileReport],
+    options: RunOptions,
+    project: Callable[[], Sequence[FoundFile]],
 ) -> None:
-    """Check again, in place, the files whose functions other files enter.
-
-    `text` is the content of the first, if it is given: then nobody asks where the findings of the others have their halves.
-    """
-    if not any(report.gives for report in reports):
-        return
-    from amplint.engine.caller_rounds import CallerRounds
-
-    rounds = CallerRounds(found, text)
-    try:
-        while True:
-            with collector_paused():
-                due = rounds.due(reports)
-                gc.freeze()  # what was read is kept to the end: no collection need look at it
-            if not due:
-                return
-            for position, report in _reports_entered(found, reports, due, options, caches, text is not None):
-                reports[position] = report
-    finally:
-        gc.unfreeze()
+    """Add what the other files of the project establish, as far as findings need it."""
+    wanted = facts.missing(reports)
+    if wanted:
+        facts.add(establish(project(), options, wanted))
 
 
 def check_text(
@@ -138,8 +151,10 @@ def check_text(
         if on_note is not None:
             on_note(problem)
     reports = [report, *_in_order(_reports(others, options, caches), len(others), None)]
-    _enter([item, *others], reports, options, caches, data)
-    return withdraw(reports[0], _facts(reports, options, project))
+    enter([item, *others], reports, options.jobs, caches, data)
+    facts = Established(reports)
+    _complete(facts, reports, options, project)
+    return withdraw(reports[0], facts.of(0))
 
 
 def _known_or_checked(task: Task, cache: Cache) -> FileReport:
@@ -212,36 +227,3 @@ def _reports(
         for problem in caches.save():
             if on_note is not None:
                 on_note(problem)
-
-
-def _reports_entered(
-    found: Sequence[FoundFile],
-    reports: Sequence[FileReport],
-    due: Iterable[EnteredFile],
-    options: RunOptions,
-    caches: RunCaches,
-    only_first: bool,
-) -> Iterator[tuple[int, FileReport]]:
-    """The reports on files that are checked as other files enter them; of those behind the first, it may be only what they
-    give on that is asked for."""
-    pending: list[Pending] = []
-    for one in due:
-        item, before = found[one.position], reports[one.position]
-        task = Task(item.display, one.data, item.settings, item.path, item.explicit, one.contexts, before)
-        cache = caches.of(item.settings)
-        if cache is None:
-            pending.append(Pending(task, None, position=one.position))
-            continue
-        from amplint.engine.cache import digest
-
-        path, content = os.fspath(item.path), digest(one.data)
-        key = cache.entered_key(path, one.contexts)
-        keys = [key, *(cache.alike_keys(path, one.contexts) if only_first and one.position else ())]
-        found_there = (cache.by_content(each, item.display, None, content) for each in keys)
-        known = next((report for report in found_there if report is not None), None)
-        if known is not None:
-            yield one.position, replace(known, entered=one.contexts)
-        else:
-            pending.append(Pending(task, None, cache, key, content, one.position))
-    yield from checked(pending, options.jobs)
-    caches.save()

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from amplint.engine.checker import is_concerned, matters
+from amplint.engine.checker import is_concerned
 from amplint.engine.discovery import FoundFile
+from amplint.engine.relevance import matters
 from amplint.source import is_notebook
 from amplint.system.reading import read_file
 

@@ -50,7 +50,8 @@ class _Run(NamedTuple):
     def finding(self, code: str, start: int, end: int, message: str, fix: Fix | None = None) -> Diagnostic:
         """One that a suppression itself gives rise to."""
         where = self.source.range(start, end)
-        return Diagnostic(code, self.known[code], message, where, fix=fix, path=self.source.path)
+        no_fix = "" if fix else "only you can say what is meant"
+        return Diagnostic(code, self.known[code], message, where, fix=fix, path=self.source.path, no_fix=no_fix)
 
 
 def suppress(

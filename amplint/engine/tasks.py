@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from amplint.diagnostics import FileReport
-from amplint.engine.checker import check_bytes, check_entered
+from amplint.engine.checker import check_bytes, check_entered, resting_on
 from amplint.engine.config import ConfigError, Settings
 from amplint.engine.registry import RegistryError, load_rules
 from amplint.system import limits
@@ -23,7 +23,7 @@ _POOL_WORK = 400_000
 
 class Task(NamedTuple):
     """A file that must be parsed; `entered` is how other files enter its functions, if it is checked for that reason once more,
-    and `before` what was found without."""
+    and `before` what was found without. `awaited` is the fact without which it would not be parsed."""
 
     display: str
     data: bytes
@@ -32,6 +32,7 @@ class Task(NamedTuple):
     explicit: bool
     entered: tuple[CallerContext, ...] = ()
     before: FileReport | None = None
+    awaited: str = ""
 
 
 def check_all(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, FileReport]]:
@@ -76,7 +77,8 @@ def check_one(task: Task) -> FileReport:
         with collector_paused():
             if task.before is not None:
                 return check_entered(task.before, task.data, task.settings, task.path, task.entered)
-            return check_bytes(task.display, task.data, task.settings, task.path, task.explicit)
+            report = check_bytes(task.display, task.data, task.settings, task.path, task.explicit)
+            return resting_on(report, task.awaited) if task.awaited else report
     except (ConfigError, RegistryError):
         raise  # no fault of the file: it would be the same for all
     except Exception as error:  # a bug of amplint: it costs this file, never the others

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from amplint.diagnostics import FileReport
-from amplint.engine.checker import matters
+from amplint.engine.relevance import awaited, matters
 from amplint.engine.run_caches import RunCaches
 from amplint.engine.tasks import Task, check_all
 from amplint.system.reading import Stamp, read_file, stamp
@@ -34,7 +34,7 @@ class Pending(NamedTuple):
 
 
 def looked_up(item: FoundFile, caches: RunCaches, few: bool) -> FileReport | Pending:
-    """What the cache or the bytes of a file say without parsing it.
+    """What the cache or the bytes of a file say without parsing it; a file that waits for a fact has a report without findings.
 
     Args:
         item: the file.
@@ -54,23 +54,60 @@ def looked_up(item: FoundFile, caches: RunCaches, few: bool) -> FileReport | Pen
             return report
         data = read_file(path)
     except OSError as error:
-        return FileReport(item.display, error=f"cannot be read: {error.strerror or error}")
+        return _unread(item, error)
     worth_parsing = matters(data, item.settings)
     if not worth_parsing and not item.explicit:
         report = FileReport(item.display)
         if cache:
             cache.keep(key, status, "", report)
         return report
+    # To find out what all others establish takes longer than to parse few files.
+    fact = awaited(data, item.settings, path) if worth_parsing and not (few or item.explicit) else ""
     task = Task(item.display, data, item.settings, item.path, item.explicit)
     if few and worth_parsing:
         cache = caches.of(item.settings)
         key = cache.key(path, item.explicit) if cache else ""
     if cache is None:
-        return Pending(task, status)
+        return FileReport(item.display, awaits=fact) if fact else Pending(task, status)
     from amplint.engine.cache import digest
 
     content = digest(data)
-    return cache.by_content(key, item.display, status, content) or Pending(task, status, cache, key, content)
+    known = cache.by_content(key, item.display, status, content)
+    if known is None and fact:
+        known = FileReport(item.display, awaits=fact)
+        cache.keep(key, status, content, known)
+    return known or Pending(task, status, cache, key, content)
+
+
+def to_parse(item: FoundFile, caches: RunCaches, position: int, fact: str) -> FileReport | Pending:
+    """A file that has waited for a fact which is established now.
+
+    Args:
+        item: the file.
+        caches: those of the run, which keep the new report in the place of that of the file that waits.
+        position: that of the file in the run.
+        fact: what it has waited for.
+
+    Returns:
+        What is to be done; or a report, where the file cannot be read any more.
+    """
+    path = os.fspath(item.path)
+    try:
+        status = stamp(path)
+        data = read_file(path)
+    except OSError as error:
+        return _unread(item, error)
+    task = Task(item.display, data, item.settings, item.path, item.explicit, awaited=fact)
+    cache = caches.of(item.settings)
+    if cache is None:
+        return Pending(task, status, position=position)
+    from amplint.engine.cache import digest
+
+    return Pending(task, status, cache, cache.key(path, item.explicit), digest(data), position)
+
+
+def _unread(item: FoundFile, error: OSError) -> FileReport:
+    return FileReport(item.display, error=f"cannot be read: {error.strerror or error}")
 
 
 def checked(waiting: Sequence[Pending], jobs: int) -> Iterator[tuple[int, FileReport]]:

@@ -102,10 +102,18 @@ class CustomFunctions:
             forward, backward = info.methods.get("forward"), info.methods.get("backward")
             if forward is None or backward is None or not info.base_names <= _FUNCTION or not info.base_names:
                 continue
+            if self._is_fallback(info.node):
+                continue
             decorators = [each.decorator for method in (forward, backward) for each in method.decorators]
             called = [each.func if isinstance(each, cst.Call) else each for each in decorators]
             spelled = frozenset().union(*map(self._names.resolve, called)) if called else frozenset[str]()
             yield CustomFunction(info.node, forward, backward, spelled, backward, "setup_context" in info.methods)
+
+    def _is_fallback(self, node: cst.ClassDef) -> bool:
+        """Whether a class stands in for a namesake that could not be made, as the names of mixed precision are missing."""
+        tried = self._tree.enclosing(node, cst.Try) if self._tree.enclosing(node, cst.ExceptHandler) else None
+        first = self._tree.inside(tried.body, cst.ClassDef) if isinstance(tried, cst.Try) else []
+        return any(each.name.value == node.name.value for each in first if each is not node)
 
     def _kernel(self, function: CustomFunction, weight: str) -> cst.BaseExpression | None:
         """The function of an extension that both passes call, the forward pass with the weight and with something else."""

@@ -17,6 +17,7 @@ from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.bindings import targets
 from amplint.syntax.call_arguments import given_by
 from amplint.syntax.names import dotted
+from amplint.syntax.nodes import within
 from amplint.syntax.value_uses import How
 
 _HALF, _FULL = named(FLOAT16), named(FLOAT32, FLOAT64)
@@ -24,6 +25,7 @@ _SAME = SAME_MODULE | {"half"}
 _DTYPE_OPTIONS = frozenset({"torch_dtype", "dtype"})
 _ADAPTS = re.compile(r"peft|lora|adapter|quant|kbit|freeze", re.IGNORECASE)
 """What speaks of models of which only added weights are trained, which are float32."""
+_LOOPS = (cst.For, cst.While)
 _ALLOWS_HALF = re.compile(r"ShardedGradScaler|_unscale_grads_")
 
 
@@ -70,7 +72,8 @@ class Halves:
         for path, place in places:
             for made in self._optimizers(path, place):
                 step = next(self._steps(made, place), None)
-                if step is not None and not any(self._may_be_left_out(each, made) for each in (cast, place)):
+                again = step is not None and self._comes_before(place, step)
+                if step is not None and not any(self._may_be_left_out(each, made, again) for each in (cast, place)):
                     unscaled = self._is_unscaled(path_of(step.args[0].value))
                     yield Halved(cast, self._roles.made_by(made) or ObjectFacts(), made, step, unscaled)
 
@@ -136,15 +139,25 @@ class Halves:
                 break
         return ""
 
-    def _may_be_left_out(self, cast: cst.CSTNode, made: cst.Call) -> bool:
-        """Whether the optimizer may be made where the cast was not run."""
+    def _may_be_left_out(self, cast: cst.CSTNode, made: cst.Call, again: bool) -> bool:
+        """Whether the optimizer may be made where the cast was not run; `again` and again it is run every few turns, too."""
         around = set(self._tree.ancestors(made))
         for above in self._tree.ancestors(cast):
             if isinstance(above, (cst.FunctionDef, cst.Module)):
                 return False
             if isinstance(above, (cst.If, cst.IfExp, cst.Try, cst.Match, cst.Else)) and above not in around:
-                return True
+                if not (again and isinstance(above, cst.If) and _is_periodic(above)):
+                    return True
         return False
+
+    def _comes_before(self, place: cst.CSTNode, step: cst.Call) -> bool:
+        """Whether a loop leads from a place to a step that stands above it, without leaving in between."""
+        around = set(self._tree.ancestors(step))
+        loop = next((each for each in self._tree.ancestors(place) if isinstance(each, _LOOPS) and each in around), None)
+        if loop is None or self._names.scope(place) is not self._names.scope(step):
+            return False
+        late = (each for each in within(loop) if isinstance(each, (cst.Break, cst.Return)))
+        return not any(self._tree.order(each) > self._tree.order(place) for each in late)
 
     def _is_taken_back(self, path: str, cast: cst.Call, methods: list[cst.Call]) -> bool:
         """Whether the model, or a part of it, is made float32 again, or has no gradients."""
@@ -197,6 +210,7 @@ class Halves:
             first, scope = call if together else made, self._names.scope(place)
             trains = together or not (isinstance(scope, cst.FunctionDef) and scope.name.value == "__init__")
             late = trains and self._names.scope(first) is scope and order(first) < order(place)
+            late = late and not self._comes_before(place, call)
             if not late and (not self._is_fused(made) or self._is_unscaled(stepped)):
                 yield call
 
@@ -210,3 +224,11 @@ class Halves:
     def _is_unscaled(self, optimizer: str) -> bool:
         given = [call.args[0].value for call, _ in self._flow.methods("unscale_") if call.args]
         return any(path_of(each) == optimizer for each in given)
+
+
+def _is_periodic(branch: cst.If) -> bool:
+    """Whether a branch is taken every so many turns: `(epoch + 1) % 5 == 0`."""
+    match branch.test:
+        case cst.Comparison(left=cst.BinaryOperation(operator=cst.Modulo())):
+            return not isinstance(branch.orelse, cst.If)
+    return False

@@ -76,11 +76,16 @@ class HookSchedules:
         """Whether a call advances a schedule whenever its method is called."""
         if not isinstance(call.func, cst.Attribute) or call.args or call.func.attr.value != "step":
             return False
-        if self._roles.of(call.func.value).role != "scheduler":
+        schedule = call.func.value
+        kept = schedule.value if isinstance(schedule, cst.Subscript) else schedule  # `schedulers["warmup"]`
+        if "scheduler" not in (self._roles.of(schedule).role, self._roles.of(kept).role):
             return False
         early = any(self._tree.order(each) < self._tree.order(call) for each in self._tree.inside(method, cst.Return))
         around = self._tree.enclosing(call, *_BRANCHES, cst.FunctionDef)
-        if isinstance(around, cst.If) and _asks_for(around.test, path_of(call.func.value)):
+        while isinstance(around, cst.If) and (
+            _asks_for(around.test, path_of(schedule))
+            or (_is_early(around.test) and around.body in self._tree.ancestors(call))
+        ):
             around = self._tree.enclosing(around, *_BRANCHES, cst.FunctionDef)
         return not early and around is method
 
@@ -91,6 +96,16 @@ def _asks_for(test: cst.BaseExpression, path: str) -> bool:
         case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(cst.IsNot(), cst.Name("None"))]):
             return path_of(left) == path
     return path_of(test) == path
+
+
+def _is_early(test: cst.BaseExpression) -> bool:
+    """Whether a condition asks nothing but whether a count is still below another one: `self.trainer.iter < self.warmup`."""
+    match test:
+        case cst.Comparison(
+            left=left, comparisons=[cst.ComparisonTarget(cst.LessThan() | cst.LessThanEqual(), comparator=right)]
+        ):
+            return path_of(left) != "" and path_of(right) != "" and _ASKS.search(path_of(left)) is None
+    return False
 
 
 def is_hook(info: ClassInfo) -> bool:

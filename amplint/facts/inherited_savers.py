@@ -10,12 +10,12 @@ import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import says_save
 from amplint.facts.resume_checkpoints import Checkpoints
-from amplint.facts.save_helpers import SaveHelpers
+from amplint.facts.save_helpers import SaveHelpers, states_taken
 from amplint.facts.scaler_checkpoints import wrappers_of
 from amplint.file import File
 from amplint.model import vocabulary
 from amplint.roles.step_pairs import StepPair, Steppers
-from amplint.syntax.access_paths import called_name, path_of
+from amplint.syntax.access_paths import called_name, displayed, path_of
 from amplint.syntax.classes import ClassInfo
 from amplint.syntax.nodes import within
 
@@ -45,7 +45,7 @@ class InheritedSavers:
         for pair in self._steppers.pairs:
             info = self._classes.owner(pair.call) if path_of(pair.scaler).startswith("self.") else None
             saver = self._saver(info, path_of(pair.optimizer)) if info is not None and info not in found else None
-            if info is not None and saver is not None:
+            if info is not None and saver is not None and not self._is_told_there(info, saver, path_of(pair.scaler)):
                 found[info] = InheritedSaver(pair, saver)
         told = {each.helper for each in self._checkpoints.incomplete}
         return tuple(each for each in found.values() if each.saver not in told)
@@ -57,13 +57,26 @@ class InheritedSavers:
             return None
         abroad = (each for each in methods if self._tree.root(each) is not self._tree.module)
         inherited = [each for each in abroad if info.method(each.name.value) is each]
-        takers = [each for each in inherited if optimizer in _states(each)]
+        names = {optimizer, *_lists(methods, optimizer)}
+        takers = [each for each in inherited if not names.isdisjoint(states_taken(each))]
         savers = [each for each in inherited if vocabulary.SAVES.search(each.name.value)]
         if any(_takes_over(node) for each in (*takers, *savers) for node in within(each)):
             return None
-        taken = (each for each in inherited if optimizer in self._helpers.taken(each))
+        taken = (each for each in inherited if not names.isdisjoint(self._helpers.taken(each)))
         saved = any(says_save(node) for each in taken for node in within(each))
         return takers[0] if takers and (saved or self._is_given_away(info)) else None
+
+    def _is_told_there(self, info: ClassInfo, saver: cst.FunctionDef, scaler: str) -> bool:
+        """Whether the file of an inherited method has the scaler and its steps before its eyes: it tells of the checkpoint."""
+        there = self._tree.root(saver)
+        made = any(self._tree.root(each) is there for each in info.values(scaler.removeprefix("self.")))
+        methods = (method for base in info.lineage for method in base.methods.values())
+        home = (method for method in methods if self._tree.root(method) is there)
+        return made and any(
+            isinstance(node, cst.Call) and path_of(node.func) == f"{scaler}.step"
+            for method in home
+            for node in within(method)
+        )
 
     def _is_given_away(self, info: ClassInfo) -> bool:
         """Whether an object of a class is given to one that saves the states of what it is given."""
@@ -77,12 +90,19 @@ class InheritedSavers:
         return any(self._callees.class_of(each) is info for each in given)
 
 
-def _states(function: cst.FunctionDef) -> Iterator[str]:
-    """The paths of which a function takes the state itself."""
-    for node in within(function):
+def _lists(methods: list[cst.FunctionDef], member: str) -> Iterator[str]:
+    """The lists of an object that its methods put a member into: by `append`, or as one of the elements that are shown."""
+    for node in (node for method in methods for node in within(method)):
         match node:
-            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="state_dict"))):
-                yield path_of(owner)
+            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="append")), args=[cst.Arg(value=added)]):
+                if path_of(added) == member:
+                    yield path_of(owner)
+            case (
+                cst.Assign(targets=[cst.AssignTarget(target=owner)], value=cst.List() as shown)
+                | cst.AugAssign(target=owner, value=cst.List() as shown)
+            ):
+                if member in map(path_of, displayed(shown)):
+                    yield path_of(owner)
 
 
 def _takes_over(node: cst.CSTNode) -> bool:

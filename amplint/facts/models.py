@@ -25,8 +25,6 @@ _PASSES = frozenset("forward forward_features encode_image encode_text get_image
 """Methods of a model that compute its outputs, or what they are compared by."""
 _UNWRAPS = re.compile(r"unwrap|^get_model$|de_?parallel", re.IGNORECASE)
 """What helpers are called that give back the module in a wrapper of it."""
-_INSIDE = frozenset({"module", "_orig_mod"})
-"""The attributes under which the wrappers of PyTorch hold the module that they were given."""
 _AVERAGED = re.compile(r"(^|[._])(ema|swa)([._]|$)", re.IGNORECASE)
 """What averages of a model's weights are called: `ema.module` stands for the model where another name does."""
 _MAX_NAMES = 4
@@ -44,7 +42,7 @@ class Models:
         func = call.func
         if isinstance(func, cst.Attribute) and func.attr.value in _PASSES:
             func = self._unwrapped(func.value)
-        inner = func.value if isinstance(func, cst.Attribute) and func.attr.value in _INSIDE else func
+        inner = func.value if isinstance(func, cst.Attribute) and func.attr.value in layers.WRAPPED else func
         path = path_of(func)
         if path_of(inner) in ("", "self") or not (self._is_model(func, path) or self._is_model(inner, path_of(inner))):
             return None
@@ -79,7 +77,7 @@ class Models:
                     node = base
                 case cst.Call(args=[only]) if _UNWRAPS.search(called_name(node)) and not only.keyword:
                     node = only.value
-                case cst.Attribute(value=base, attr=cst.Name(value=name)) if name in _INSIDE:
+                case cst.Attribute(value=base, attr=cst.Name(value=name)) if name in layers.WRAPPED:
                     node = base
                 case cst.IfExp() if path_of(self._unwrapped(node.body)) == path_of(self._unwrapped(node.orelse)) != "":
                     node = node.body

@@ -118,16 +118,12 @@ class SaveHelpers:
                 yield from (choice.body, choice.orelse)
 
     def _takes(self, function: cst.FunctionDef) -> Iterator[str]:
-        members = dict(_loops(function))
+        yield from states_taken(function)
         for node in within(function):
-            match node:
-                case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="state_dict"))):
-                    path = path_of(_indexed(owner, members))
-                    yield members.get(path, path)
-                case cst.Call():
-                    callee = self._followed(node)
-                    inner = self.taken(callee.node) if callee is not None else ()
-                    yield from (outer for path in inner if callee and (outer := _seen_outside(path, node, callee)))
+            callee = self._followed(node) if isinstance(node, cst.Call) and not _takes_state(node) else None
+            if callee is not None and isinstance(node, cst.Call):
+                inner = self.taken(callee.node)
+                yield from (outer for path in inner if (outer := _seen_outside(path, node, callee)))
 
     def _below(self, function: cst.FunctionDef) -> Iterator[cst.FunctionDef]:
         """The functions that a function calls to save or gather something, and those that they call."""
@@ -146,6 +142,19 @@ class SaveHelpers:
         for value in map(_copied, info.values(attribute)):
             if isinstance(value, cst.Name) and init is not None:
                 yield from _argument(callee.made, init, value.value)
+
+
+def states_taken(function: cst.FunctionDef) -> Iterator[str]:
+    """The paths of the objects whose states a function takes itself; for the elements of something, the path of that."""
+    members = dict(_loops(function))
+    for node in within(function):
+        if isinstance(node, cst.Call) and _takes_state(node) and isinstance(node.func, cst.Attribute):
+            path = path_of(_indexed(node.func.value, members))
+            yield members.get(path, path)
+
+
+def _takes_state(call: cst.Call) -> bool:
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value == "state_dict"
 
 
 def _is_for_saving(call: cst.Call) -> bool:

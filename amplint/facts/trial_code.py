@@ -44,7 +44,7 @@ class Trials:
 
     def is_in_one(self, node: cst.CSTNode) -> bool:
         """Whether a function around a place, or its file, is a test or a measurement by its name, whatever it trains."""
-        return any(self.is_called_one(each) for each in self._functions_around(node))
+        return self._is_trial_file or any(self.is_called_one(each) for each in self._functions_around(node))
 
     def _functions_around(self, node: cst.CSTNode) -> list[cst.FunctionDef]:
         return [each for each in (node, *self._tree.ancestors(node)) if isinstance(each, cst.FunctionDef)]

@@ -36,7 +36,24 @@ def binding(
             bound[name] = value
         elif constant(value) is None:
             bound[name] = caller.ref(value) or (unnamed(value) if name in losses else "")
-    return (*_kept(callee, caller), *bound.items())
+    return (*_kept(callee, caller), *_collected(callee, call, caller), *bound.items())
+
+
+def _collected(callee: Callee, call: cst.Call, caller: FunctionScope) -> Iterator[tuple[str, str]]:
+    """The elements of a function's `*args`, or all of them where the call hands on a collection, with what the caller calls
+    them; several that one call gives are told apart from those of other calls by their names."""
+    collecting = callee.node.params.star_arg
+    if not isinstance(collecting, cst.Param):
+        return
+    name, named = collecting.name.value, _positional(callee, caller)
+    rest = [arg for arg in call.args if arg.keyword is None and arg.star != "**"][len(named) :]
+    if len(rest) == 1 and rest[0].star:
+        yield name, caller.ref(rest[0].value)
+    elif not any(arg.star for arg in call.args):
+        given = [caller.ref(arg.value) for arg in rest]
+        yield from ((f"{name}[{index}]", each) for index, each in enumerate(given))
+        if len(given) == 1:
+            yield f"{name}[*]", given[0]
 
 
 def _kept(callee: Callee, caller: FunctionScope) -> Iterator[tuple[str, str]]:
@@ -102,18 +119,31 @@ def conditions(
 
 def _given(callee: Callee, call: cst.Call, caller: FunctionScope) -> Iterator[tuple[str, str | cst.BaseExpression]]:
     """Each parameter that a call fills, with the expression it gets; the receiver as a reference."""
-    params = callee.node.params
     names = {param.name.value for param in params_of(callee.node)}
-    positional = [param.name.value for param in (*params.posonly_params, *params.params)]
-    if callee.receiver is not None and positional and not _is_static(callee.node, caller):
-        yield positional.pop(0), caller.qualify(callee.receiver)
-    free = iter(positional)
+    free = iter(_positional(callee, caller))
+    if callee.receiver is not None and (bound_to := _bound_to(callee, caller)):
+        yield bound_to, caller.qualify(callee.receiver)
     for arg in call.args:
         if arg.star:
             break
         name = arg.keyword.value if arg.keyword is not None else next(free, "")
         if name in names:
             yield name, arg.value
+
+
+def _positional(callee: Callee, caller: FunctionScope) -> list[str]:
+    """The parameters that a call fills by position, without the one that gets the receiver."""
+    params = callee.node.params
+    names = [param.name.value for param in (*params.posonly_params, *params.params)]
+    return names[1:] if _bound_to(callee, caller) else names
+
+
+def _bound_to(callee: Callee, caller: FunctionScope) -> str:
+    """The parameter that gets the receiver; empty where there is none."""
+    params = callee.node.params
+    if callee.receiver is None or _is_static(callee.node, caller):
+        return ""
+    return next((param.name.value for param in (*params.posonly_params, *params.params)), "")
 
 
 def _is_static(node: cst.FunctionDef, caller: FunctionScope) -> bool:

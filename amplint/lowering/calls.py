@@ -89,6 +89,8 @@ class CallReader:
             value = self._method(call, call.func)
             if value is not None:
                 return value
+        if isinstance(call.func, cst.Lambda):
+            return self._on_the_spot(call, call.func)
         match call:
             case cst.Call(
                 func=cst.Name("map"),
@@ -98,6 +100,17 @@ class CallReader:
         self._use(call)
         self._call_back(call)
         return self._enter(call) or self._unknown(call)
+
+    def _on_the_spot(self, call: cst.Call, function: cst.Lambda) -> Provenance:
+        """Read the body of a lambda where it is called, with what its parameters are given by position."""
+        value = arguments(self._read, call)
+        names = [param.name.value for param in (*function.params.posonly_params, *function.params.params)]
+        given = ((name, self._ref(arg.value)) for name, arg in zip(names, call.args) if not (arg.star or arg.keyword))
+        outer = self._scope.aliases
+        self._scope.aliases = {**outer, **{name: reference for name, reference in given if reference}}
+        value |= self._read(function.body)
+        self._scope.aliases = outer
+        return value
 
     def _use(self, call: cst.Call) -> None:
         """Tell of a call, in case it is of a model: only its optimizer, perhaps in another function, tells that."""
@@ -291,11 +304,15 @@ class CallReader:
         if base is not None and not path_of(base):
             value |= self._read(base)
         name = path_of(call.func).rpartition(".")[2]
-        harmless = name and vocabulary.HARMLESS.search(name)
+        harmless = name and vocabulary.HARMLESS.search(name) and not self._steps_through_scaler(name, call)
         if (not harmless and self._hands_over(call, base)) or may_run_method(call, self._scope):
             self._escape(call)
             return Provenance(("?",), value.as_argument().args, True)
         return Provenance(computes=True) if name in SCALE_FREE else value.as_argument()
+
+    def _steps_through_scaler(self, name: str, call: cst.Call) -> bool:
+        """Whether a call that says it steps is given a scaler: it steps the optimizer, whatever else it says."""
+        return "step" in name.split("_") and any(self._roles.of(arg.value).role == "scaler" for arg in call.args)
 
     def _hands_over(self, call: cst.Call, base: cst.BaseExpression | None) -> bool:
         """Whether an unknown call gets hold of a scaler or an optimizer."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TypeGuard
 
 import libcst as cst
 
@@ -11,10 +12,11 @@ from amplint.lowering.conditions import ConditionReader
 from amplint.lowering.counters import counts_from
 from amplint.lowering.expressions import ExpressionReader
 from amplint.lowering.function_builder import FunctionBuilder
+from amplint.lowering.function_scope import works_around
 from amplint.lowering.graph_tools import events_in, only_advances
 from amplint.lowering.loop_targets import alias_elements, members, name_owners, target_names
 from amplint.lowering.mode_branches import as_mode_branch, is_about_amp, is_varying, needs_amp, option_asked_again
-from amplint.lowering.provenance import Provenance
+from amplint.lowering.provenance import Provenance, union
 from amplint.lowering.simple_statements import SimpleStatementReader
 from amplint.model.event_graph import Branch, Loop, Node, Scoped, Seq, Try
 from amplint.model.events import GRADIENT, Assign, Region
@@ -198,7 +200,11 @@ class BlockReader:
         for item in node.items:
             region = self._program.contexts.of(item.item)
             managing = self._program.callees.managing(item.item) if region is None else None
-            if managing is not None:
+            if self._works_around(item.item):
+                value = union(map(self._expressions.read, (arg.value for arg in item.item.args)))
+                self._builder.escape(item)
+                leaving.append(self._builder.block(partial(self._builder.escape, item)))
+            elif managing is not None:
                 value = self._expressions.manage(managing[0], item.item)
                 leaving.append(self._builder.block(partial(self._expressions.manage, managing[1], item.item)))
             else:
@@ -212,6 +218,13 @@ class BlockReader:
         for item, region in reversed(entered):
             body = self._switched(item, region, body)
         self._emit(body)
+
+    def _works_around(self, context: cst.BaseExpression) -> TypeGuard[cst.Call]:
+        """Whether a context is a generator of the project that works with AMP's objects before the block or after it."""
+        if type(context) is not cst.Call:
+            return False
+        found = self._program.callees.of(context, self._scope.node)
+        return found is not None and works_around(self._program, found.node)
 
     def _switched(self, item: cst.WithItem, region: Region, body: Node) -> Node:
         """What a region does to a block; where the block asks for an option that the region is switched by, what it does there

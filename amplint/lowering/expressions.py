@@ -73,7 +73,10 @@ class ExpressionReader:
             return value
         if type(node) in _COMPREHENSIONS:
             return self._comprehension(node)  # type: ignore[arg-type]
-        return Provenance() if type(node) is cst.Lambda else union(map(self.read, children(node)))
+        value = Provenance() if type(node) is cst.Lambda else union(map(self.read, children(node)))
+        if type(node) is cst.Yield and self._scope.is_context:
+            self._builder.escape(node)  # here the block of a `with` statement runs
+        return value
 
     def _comprehension(self, node: cst.ListComp | cst.GeneratorExp | cst.SetComp | cst.DictComp) -> Provenance:
         scope, source, target = self._scope, node.for_in.iter, node.for_in.target

@@ -21,6 +21,10 @@ _COMPUTES = re.compile(
     r"((training|validation|test|predict)_step|forward|(compute_|get_)?loss|(train|val|test|eval)_dataloader)$"
 )
 """Methods that only compute, whatever the object that drives the loop otherwise does with scalers and optimizers."""
+_MODEL_OR_LOSS = re.compile(
+    r"_?(model|net|network|generator|discriminator|critic|classifier|criterion|forward|(compute_|get_)?loss(_fn|_func)?)(_?[A-Za-z]|\d)?$"
+)
+"""What an object calls its model, and its loss, where nobody sees whether they are attributes or methods."""
 _TOUCHES_NOTHING = re.compile(
     r"^_?(get|set|is|has|load|state|add_param|register|append|extend|pop|items|keys|values|copy|train|eval|share|to$)"
 )
@@ -49,6 +53,7 @@ class FunctionScope:
         self._root = program.tree.root(node)
         self._module = program.names.bindings_in(self._root)
         self.opaque = program.tree.home(node).source.path.endswith(".pyi")
+        self.is_context = isinstance(node, cst.FunctionDef) and works_around(program, node)
         self.scale_names = self._derived_from("get_scale") if program.loss_scales.in_play(node) else frozenset[str]()
 
     def qualify(self, path: str) -> str:
@@ -214,7 +219,9 @@ class FunctionScope:
         if path_of(base) == "self" or (isinstance(base, cst.Call) and path_of(base.func) == "super"):
             owner = self.program.classes.owner(self.node)
             assert isinstance(call.func, cst.Attribute)
-            return owner is not None and not owner.values(call.func.attr.value) and not owner.closed
+            if owner is None or owner.closed or _MODEL_OR_LOSS.match(call.func.attr.value):
+                return False
+            return not owner.values(call.func.attr.value)
         role = self.roles.of(base).role
         if role in ("optimizer", "scaler") and isinstance(call.func, cst.Attribute):
             return _TOUCHES_NOTHING.search(call.func.attr.value) is None  # `sam.first_step(zero_grad=True)`
@@ -222,3 +229,17 @@ class FunctionScope:
             return True
         computes = isinstance(call.func, cst.Attribute) and _COMPUTES.match(call.func.attr.value) is not None
         return role == "framework" and not computes
+
+
+def works_around(program: Program, function: cst.FunctionDef) -> bool:
+    """Whether a `with` statement runs a generator that works with AMP's objects before the block, or after it.
+
+    Args:
+        program: what the function belongs to.
+        function: the generator, or any other function.
+    """
+    if not program.contexts.is_generated(function):
+        return False
+    methods = (each.func for each in program.tree.inside(function, cst.Call))
+    receivers = (each.value for each in methods if isinstance(each, cst.Attribute))
+    return any(program.roles.of(each).role in OBJECTS for each in receivers)

@@ -82,6 +82,6 @@ def _graph(program: Program, key: str) -> Function:
         for region in reversed(program.contexts.decorating(node)):
             body = Scoped(program.site(node), region, body)
         params, local = tuple(param.name.value for param in params_of(node)), local.union(scope.bound)
-    body = prune(without_idle_forwards(with_modes_throughout(body)))
+    body = prune(without_idle_forwards(with_modes_throughout(body)), program.fields_asked(node))
     nest = program.key(around) if isinstance(around, cst.FunctionDef) else ""
     return Function(key, params, body, local, scope.objects, program.site(node), scope.opaque, nest)

@@ -47,14 +47,26 @@ def alias_elements(node: cst.For, scope: FunctionScope) -> bool:
         scope: that of the function that it stands in.
     """
     found = False
-    for target, source in paired(node.target, node.iter):
-        container = scope.ref(source)
-        roles = {scope.roles.of(source).role, scope.roles.of(target).role}
+    pairs = paired(node.target, node.iter)
+    for target, source in pairs:
+        beside = [name for name, other in pairs if other is source]
+        part = f"[{beside.index(target)}]" if len(beside) > 1 else ""
+        container = _collection(source, scope)
+        roles = {scope.roles.of(target).role, "" if part else scope.roles.of(source).role}
         if container and roles & OBJECTS:
-            scope.aliases[target.value] = f"{container}[*]"
-            scope.objects.setdefault(f"{container}[*]", ObjectFacts(sorted(roles & OBJECTS)[0]))
+            element = f"{container}{part}[*]"
+            scope.aliases[target.value] = element
+            scope.objects.setdefault(element, ObjectFacts(sorted(roles & OBJECTS)[0]))
             found = True
     return found
+
+
+def _collection(source: cst.BaseExpression, scope: FunctionScope) -> str:
+    """The reference of what a loop runs over; what a function yields is named after it, whatever it is asked for."""
+    if isinstance(source, cst.Call):
+        called = path_of(source.func)
+        return f"{scope.qualify(called)}()" if called else ""
+    return scope.ref(source)
 
 
 def name_owners(node: cst.For, scope: FunctionScope) -> None:

@@ -68,6 +68,7 @@ class Program:
         """The functions of other files that calls lead to, by key."""
         self.readings = Readings(tree, self.flow, self.loss_scales.may_hold)
         self.reports = Reports(tree, self.flow)
+        self._fields_asked: dict[cst.CSTNode, frozenset[str]] = {}
         self.amp_tests: set[cst.If] = set()
         """The `if` statements that ask whether AMP is on."""
         self.amp_needed: set[cst.If] = set()
@@ -86,6 +87,19 @@ class Program:
         errors = (each.exc for each in self.tree.find(cst.Raise))
         made = (each.func if isinstance(each, cst.Call) else each for each in errors if each is not None)
         return frozenset(path_of(each).rpartition(".")[2] for each in made)
+
+    def fields_asked(self, node: cst.CSTNode) -> frozenset[str]:
+        """The attributes that branches of a file ask for.
+
+        Args:
+            node: a node of the file.
+        """
+        root = self.tree.root(node)
+        if root not in self._fields_asked:
+            tests = [each.test for each in self.tree.find(cst.If, around=root)]
+            asked = (part for test in tests for part in self.tree.inside(test, cst.Attribute))
+            self._fields_asked[root] = frozenset(part.attr.value for part in asked)
+        return self._fields_asked[root]
 
     # -- places ----------------------------------------------------------------------------------------------------
 

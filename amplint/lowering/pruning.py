@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from amplint.lowering.graph_tools import events_in, with_parts
 from amplint.model.event_graph import (
@@ -51,9 +51,23 @@ def without_idle_calls(functions: Mapping[str, Function]) -> dict[str, Function]
         for caller in callers.get(waiting.pop(), set()) - busy:
             busy.add(caller)
             waiting.append(caller)
+    asked = frozenset(_fields_asked(functions.values()))
     return {
-        key: changed(function, body=prune(_idle_replaced(function.body, busy))) for key, function in functions.items()
+        key: changed(function, body=prune(_idle_replaced(function.body, busy), asked))
+        for key, function in functions.items()
     }
+
+
+def _fields_asked(functions: Iterable[Function]) -> Iterator[str]:
+    """The attributes that conditions in functions ask for."""
+    for function in functions:
+        for condition in _conditions(function.body):
+            yield from filter(None, map(_field, mentioned(condition)))
+
+
+def _field(name: str) -> str:
+    """The attribute that a reference ends in; empty for none."""
+    return name.rpartition(".")[2] if "." in name else ""
 
 
 def _acts(node: Node) -> bool:
@@ -84,8 +98,13 @@ def _conditions(node: Node) -> Iterator[Condition]:
         yield from _conditions(part)
 
 
-def prune(body: Node) -> Node:
-    """The graph without assignments that no loss and no condition depends on, and without pieces in which nothing happens."""
+def prune(body: Node, asked: Collection[str] = ()) -> Node:
+    """The graph without assignments that no loss and no condition depends on, and without pieces in which nothing happens.
+
+    Args:
+        body: the graph.
+        asked: attributes that other functions may ask for in conditions.
+    """
     wanted = {name for condition in _conditions(body) for name in mentioned(condition)}
     events = [*events_in(body)]
     for event in events:
@@ -105,6 +124,7 @@ def prune(body: Node) -> Node:
             case Call():
                 wanted.update(value for _, value in event.binding)
                 wanted.update(name for _, condition in event.conditions for name in mentioned(condition))
+    wanted.update(event.target for event in events if isinstance(event, Assign) and _field(event.target) in asked)
     wanted = {*_with_owners(wanted)}
     assigns = [event for event in events if isinstance(event, Assign)]
     changed = True

@@ -95,8 +95,9 @@ class Reference:
 
     @cached_property
     def may_be_loss(self) -> bool:
-        """Whether it is named as losses are, or not at all."""
-        return self.text == SOMETHING or vocabulary.MAYBE_LOSS.search(self.text) is not None
+        """Whether it is named as losses are, or not at all; a weight of losses is none."""
+        named = vocabulary.LOSS_FACTOR.sub("", self.text)
+        return self.text == SOMETHING or vocabulary.MAYBE_LOSS.search(named) is not None
 
     @property
     def is_temporary(self) -> bool:

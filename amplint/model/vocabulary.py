@@ -101,6 +101,8 @@ LOSS = _any("loss|criterion")
 """What a loss is called, and what computes one."""
 MAYBE_LOSS = _any(LOSS.pattern, "scaled|err|obj|cost")
 """What a value that may be a loss is called."""
+LOSS_FACTOR = re.compile(r"\w*(weight|coef|coeff|factor|ratio|lambda)s?(?!\w)", re.IGNORECASE)
+"""A name, in a path, of what losses are multiplied by."""
 
 # -- precision and hardware --------------------------------------------------------------------------------------------
 

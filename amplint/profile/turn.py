@@ -63,7 +63,7 @@ def run_turn(turn: Turn) -> TurnRecord:
 def _why(ending: Ending, turn: Turn, counted: int) -> str:
     """Why a program made fewer steps than were wanted, in one line."""
     when = f"after {counted + turn.warm_up} steps" if counted else "before the warm-up was over"
-    last = ending.traceback.strip().rpartition("\n")[2]
+    last = ending.error
     if last:
         return f"the program failed {when}: {last}"
     if ending.stopped or ending.exit_code:

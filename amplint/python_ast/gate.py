@@ -33,6 +33,9 @@ _CONTEXT = r"(?<![a-z])(?:amp|ctx|fp16|half|cast)(?![a-z])|precision|mixed|(?<!n
 CONTEXT_NAME = re.compile(_CONTEXT, re.IGNORECASE)
 """What a context is called that may be a region: of such a name, one that is imported and entered is a word of AMP, too."""
 _ENTERED = re.compile(rb"\bwith\b([^\n:]+)")
+_DECORATING = re.compile(rb"^[ \t]*@([\w.]+)", re.MULTILINE)
+_PROPAGATES = re.compile(rb"backward\(|scaler\(\s*\w*loss")
+"""How a file propagates losses: itself, or by an object around its scaler, `loss_scaler(loss, optimizer)`."""
 _OWN_ENTERED = re.compile(rb"with (?:[^\n:]*[ (,])?self\.(\w+)")
 _WORD = re.compile(rb"\w+")
 
@@ -116,9 +119,24 @@ def own_contexts(data: bytes) -> frozenset[str]:
     return frozenset(word for word in (each.decode("ascii", "replace") for each in words) if CONTEXT_NAME.search(word))
 
 
+def propagates(data: bytes) -> bool:
+    """Whether a text propagates losses."""
+    return _PROPAGATES.search(data) is not None
+
+
+def enters_named_context(data: bytes) -> bool:
+    """Whether a text enters a context that it imports, or decorates by one, and that may be a region by its name."""
+    return _enters_imported(data) or _is_region(data, _DECORATING.findall(data))
+
+
 def _enters_imported(data: bytes) -> bool:
     """Whether a text enters a context that it imports, and that may be a region by its name."""
-    words = {word for entered in _ENTERED.findall(data) for word in _WORD.findall(entered)}
+    return _is_region(data, _ENTERED.findall(data))
+
+
+def _is_region(data: bytes, expressions: Iterable[bytes]) -> bool:
+    """Whether a name in one of some expressions is imported, and may be that of a region."""
+    words = {word for each in expressions for word in _WORD.findall(each)}
     return any(CONTEXT_NAME.search(word.decode("ascii", "replace")) and _imports(data, word) for word in words)
 
 

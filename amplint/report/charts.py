@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from amplint.report.markup import escape
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -10,6 +12,14 @@ if TYPE_CHECKING:
 INK, GRID = "#7d8590", "#7d859055"
 """Greys that can be read on white and on black."""
 BLUE, ORANGE, RED = "#3b82d6", "#d9822b", "#e5484d"
+
+_PRINTED = """
+const dress = style => document.querySelectorAll('.chart').forEach(chart => Object.assign(chart.style, style(chart)));
+addEventListener('beforeprint', () => dress(chart => (
+  {width: `${chart.offsetWidth}px`, zoom: Math.min(1, 660 / chart.offsetWidth)})));
+addEventListener('afterprint', () => dress(() => ({width: '', zoom: ''})));
+"""
+"""Charts are drawn for the width of the window, and not once more for that of paper (660 pixels of A4): they are made smaller."""
 
 
 def scripts() -> str:
@@ -28,3 +38,22 @@ def dress(made: figure) -> None:
     made.axis.major_label_text_color = made.axis.axis_label_text_color = INK
     made.toolbar.logo = None
     made.min_border_left = 70
+
+
+def embedded(layout: Any, words: str) -> str:
+    """Charts as an element of a page that can be reached by the keyboard, read aloud, and printed.
+
+    Args:
+        layout: bokeh's column or grid of charts.
+        words: what they show.
+    """
+    from bokeh.embed import components
+    from bokeh.models import InlineStyleSheet, Toolbar
+
+    for one in layout.select({"type": Toolbar}):
+        one.stylesheets = [InlineStyleSheet(css="@media print { :host { display: none; } }")]
+    script, element = components(layout)
+    return (
+        f'<div class="chart" tabindex="0" role="img" aria-label="{escape(words)}">{element}</div>{script}'
+        f"<script>{_PRINTED}</script>\n"
+    )

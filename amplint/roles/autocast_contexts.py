@@ -199,9 +199,10 @@ class Contexts(RegionSettings):
         if self.maker(call.func) is not None:
             return True
         helper, region = self._helper(call.func), self.of(call)
-        return region is not None and region.device != "grad" and helper is not None and self._is_generated(helper)
+        return region is not None and region.device != "grad" and helper is not None and self.is_generated(helper)
 
-    def _is_generated(self, function: cst.FunctionDef) -> bool:
+    def is_generated(self, function: cst.FunctionDef) -> bool:
+        """Whether a function is a generator that a `with` statement runs, up to its `yield` and on from there."""
         return any(self._names.all_in(decorator.decorator, _GENERATED) for decorator in function.decorators)
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -257,7 +258,7 @@ class Contexts(RegionSettings):
 
     def _returned(self, helper: cst.FunctionDef, args: Sequence[cst.Arg], depth: int) -> Region | None:
         given = [self._of(value, depth + 1) for value in self._given_back(helper)]
-        if self._is_generated(helper):
+        if self.is_generated(helper):
             for pause in self._tree.inside(helper, cst.Yield):
                 if self._tree.enclosing(pause, cst.FunctionDef) is helper:
                     around = self._entries(pause, depth + 1)

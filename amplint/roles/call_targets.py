@@ -11,6 +11,7 @@ import libcst as cst
 from amplint.model.records import frozen
 from amplint.model.torch import layers
 from amplint.roles.roles import Roles
+from amplint.roles.scaler_wrappers import ScalerWrappers
 from amplint.syntax.access_paths import displayed, path_of
 from amplint.syntax.classes import Classes, ClassInfo
 from amplint.syntax.names import Names
@@ -64,6 +65,7 @@ class Callees:
         self._classes = classes
         self._imports = imports
         self._roles = roles
+        self._wrappers = ScalerWrappers(classes, roles)
         self._enter = enter
         self._known: dict[tuple[int, int, bool], tuple[cst.Call, Callee | None]] = {}
 
@@ -213,9 +215,11 @@ class Callees:
         infos = {
             self._classes.instance_of(value, abroad) or self._made_by_method(value, abroad)
             if isinstance(value, cst.Call)
-            else self._of_library(value, abroad, names - 1)
+            else self._handed_on(value, abroad, names - 1)
             for value in values
         }
+        if len(infos) > 1:  # of what an option chooses from, the one that has to do with a scaler is meant
+            infos = {info for info in infos if info is not None and self._wrappers.is_one(info)}
         return infos.pop() if len(infos) == 1 else None
 
     def _made_by_method(self, call: cst.Call, abroad: bool) -> ClassInfo | None:
@@ -227,10 +231,14 @@ class Callees:
         infos = {self._classes.instance_of(value, abroad) for value in self._roles.flow.returned(method)}
         return infos.pop() if len(infos) == 1 else None
 
-    def _of_library(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
-        """The class of an object that was handed on by its name, if a wrapper that comes with amplint speaks for it."""
+    def _handed_on(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
+        """The class of an object that was handed on by its name: if it steps through a scaler of its own, or a wrapper that
+        comes with amplint speaks for it."""
         info = self._class_of(instance, abroad, names)
-        return info if info is not None and self._tree.home(info.node).source.path.endswith(".pyi") else None
+        if info is None:
+            return None
+        told = self._tree.home(info.node).source.path.endswith(".pyi")
+        return info if told or self._wrappers.is_one(info) else None
 
     def _callee(
         self, node: cst.FunctionDef, receiver: str | None = None, made: cst.Call | None = None

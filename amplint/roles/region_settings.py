@@ -17,6 +17,9 @@ _DTYPES = {
     **DTYPES,
     **{f"torch.{name}": name for name in "int8 int16 int32 int64 uint8 bool complex64 complex128".split()},
 }  # fmt: skip
+_PRESENT = frozenset({"cuda", "mps", "cpu"})
+"""Device types between which programs choose by what is there."""
+_OF_DEVICE = frozenset({"torch.device", "builtins.str"})
 _MOST_STEPS = 8
 
 RegionArguments = dict[str, cst.BaseExpression]
@@ -91,13 +94,29 @@ class RegionSettings:
         return {dtype for part in parts for dtype in self._dtypes(part, depth + 1)}
 
     def device(self, node: cst.BaseExpression) -> str:
-        """The device type that an expression names; "?" when it is chosen elsewhere."""
-        if isinstance(node, cst.SimpleString):
-            return str(node.evaluated_value).split(":")[0]
-        values = self.values(node)
-        if len(values) == 1 and isinstance(values[0], cst.SimpleString):
-            return str(values[0].evaluated_value).split(":")[0]
-        return "?"
+        """The device type that an expression names: CUDA where it may be that or the CPU, as what is there decides; "?" when
+        it is chosen elsewhere."""
+        types = self._device_types(node, 0)
+        return next(iter(types)) if len(types) == 1 else "cuda" if "cuda" in types and types <= _PRESENT else "?"
+
+    def _device_types(self, node: cst.BaseExpression, depth: int) -> set[str]:
+        """The device types that an expression may name, or that of the `torch.device` that it may be."""
+        match node:
+            case cst.SimpleString():
+                return {str(node.evaluated_value).split(":")[0]}
+            case cst.FormattedString(parts=[cst.FormattedStringText(value=text), *_]) if ":" in text:
+                return {text.split(":")[0]}
+            case cst.Attribute(attr=cst.Name(value="type")):
+                parts = [node.value]
+            case cst.Call(args=[cst.Arg(value=first), *_]) if self._names.all_in(node.func, _OF_DEVICE):
+                parts = [first]
+            case cst.IfExp():
+                parts = self._values.behind(node)
+            case _:
+                parts = self.values(node)
+        if not parts or depth > _MOST_STEPS:
+            return {"?"}
+        return {device for part in parts for device in self._device_types(part, depth + 1)}
 
     def flag(self, node: cst.BaseExpression | None, default: str = "yes") -> str:
         """Whether an `enabled=` argument is "yes", "no" or "maybe".

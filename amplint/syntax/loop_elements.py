@@ -10,6 +10,8 @@ from amplint.syntax.access_paths import path_of
 def paired(target: cst.BaseExpression, source: cst.BaseExpression) -> list[tuple[cst.Name, cst.BaseExpression]]:
     """The names that a loop assigns, each with the collection of its elements, through enumerate, zip, values and items.
 
+    Names that take parts of one element, of a list of pairs or of what an unknown function yields, share a collection.
+
     Args:
         target: what the loop assigns.
         source: what it runs over.
@@ -25,5 +27,5 @@ def paired(target: cst.BaseExpression, source: cst.BaseExpression) -> list[tuple
             return paired(names[-1], source.func.value)
         if called in ("list", "tuple", "reversed") and len(source.args) == 1:
             return paired(target, source.args[0].value)
-        return []
-    return [(target, source)] if isinstance(target, cst.Name) else []
+    names = [element.value for element in target.elements] if isinstance(target, cst.Tuple) else [target]
+    return [(name, source) for name in names if isinstance(name, cst.Name)]

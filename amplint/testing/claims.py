@@ -89,6 +89,10 @@ def places_lie_inside_the_file(fixture: Fixture) -> None:
 
 
 _CODE = re.compile(r"`[^`]+`")
+_NOUNLESS = re.compile(
+    r"^(?:it|they|this|these) (?:is|are|was|were|happens?)\b|\ba part of it\b|\b(?:by|to) (?:it|them)\b"
+)
+"""A pronoun in a text that nothing goes before."""
 
 
 def wording_is_as_agreed(fixture: Fixture) -> None:
@@ -107,6 +111,8 @@ def wording_is_as_agreed(fixture: Fixture) -> None:
         assert note.endswith(".") or ". " not in note, f"{note!r} ends in a period, or is one fragment"
         for related in diagnostic.related:
             assert related.message and related.message[-1] != ".", f"{related.message!r} must have no final period"
+        for text in (reason, *(related.message for related in diagnostic.related)):
+            assert not _NOUNLESS.search(text), f"{text!r} must say what `it` is"
         if diagnostic.fix:
             title = diagnostic.fix.title
             assert re.match(r"[A-Z][a-z]+(?<!ing)(?<!ed)(?<![^s]s) ", title), f"{title!r} must start with an imperative"

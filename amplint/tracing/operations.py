@@ -146,7 +146,7 @@ class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
         reason = why_not_finite(_name(call.func), call.func, call.args, call.kwargs, worst, labels)
         return FirstNonFinite(
             0, call.spot.backward, path, kind, str(call.spot.place or "?"), call.func.overloadpacket.__name__,
-            tuple(range_of(f"operand {number}", one) for number, one in enumerate(call.before, 1)),
+            tuple(range_of(name or f"operand {number}", one) for number, (name, one) in enumerate(zip(labels, call.before), 1)),
             range_of("result", worst), reason.why, reason.rule,
         )  # fmt: skip
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+import torch
+
+from amplint.runtime.recording.tensor_facts import gradients
 from amplint.tracing.explanations import OVERFLOW
 from amplint.tracing.module_ranges import RangeSeen
+from amplint.tracing.operations import is_finite, range_of
 from amplint.tracing.trace_record import FirstNonFinite
 
+_OF_ANOTHER = (
+    "what this process has computed is finite: it came with the gradients of another rank, whose report names it"
+)
 _LARGEST = {"float16": 65504.0}
 
 
@@ -26,6 +33,22 @@ def first_among(seen: Sequence[RangeSeen]) -> FirstNonFinite | None:
         if not one.range.finite:
             before = [each for each in seen if each.backward][:number]
             return _found(one, before[-1:])
+    return None
+
+
+def of_another_rank(parameters: Iterable[torch.Tensor], names: Mapping[int, str], place: str) -> FirstNonFinite | None:
+    """A gradient that is not finite, though this process, one of several, has seen nothing that is not.
+
+    Args:
+        parameters: those of an optimizer.
+        names: their names, by id.
+        place: the line of its step, as `file:line`.
+    """
+    for each in parameters:
+        for grad in gradients([each]):
+            if not is_finite(grad):
+                result = range_of(names.get(id(each), "a parameter"), grad)
+                return FirstNonFinite(0, True, "", "", place, "", (), result, _OF_ANOTHER)
     return None
 
 
@@ -50,7 +73,7 @@ def _why(one: RangeSeen, given: Sequence[RangeSeen]) -> str:
         last = given[-1]
         return f"the gradient was finite behind it (largest {last.range.largest:.4g}, at `{last.module}`)"
     if any(not each.range.finite for each in given):
-        return "what the module was given is not finite already: it was computed between modules, or is the input"
+        return "what the module was given is not finite already: it is the input, or `--ops` tells what made it so"
     limit = _LARGEST.get(one.range.dtype)
     largest = max((each.range.largest for each in given), default=0.0)
     if limit is not None and one.range.largest == float("inf"):

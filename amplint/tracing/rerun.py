@@ -16,6 +16,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from amplint.runtime.recording.call_sites import SourceLine, caller
 from amplint.runtime.recording.tensor_facts import GRAD
+from amplint.tracing.script import in_one_line
 from amplint.tracing.tape import Made, RandomState, RegionState, TapedCall
 
 
@@ -88,8 +89,7 @@ class Rerun:
                 try:
                     self._call(call)
                 except Exception as error:
-                    said = f"{type(error).__name__}: {error}".partition("\n")[0].partition(". ")[0]
-                    raise CannotRunAgain(said.rstrip(".")) from error
+                    raise CannotRunAgain(in_one_line(error).partition(". ")[0].rstrip(".")) from error
 
     def _call(self, call: TapedCall) -> None:
         name = getattr(call.target, "__name__", "")

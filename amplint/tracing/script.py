@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.machinery import SourceFileLoader
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from io import open_code
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -58,11 +60,28 @@ class Script:
 
 @dataclass(frozen=True)
 class Ending:
-    """How a program ended: its exit code, its traceback (empty where there is none), and why it was stopped early."""
+    """How a program ended.
+
+    Attributes:
+        exit_code: its exit code.
+        traceback: empty where there is none.
+        error: what it has raised, in one line; empty where there is no traceback.
+        stopped: why it was stopped early; empty where it was not.
+    """
 
     exit_code: int
     traceback: str = ""
+    error: str = ""
     stopped: str = ""
+
+
+def in_one_line(error: BaseException) -> str:
+    """The class of an exception, and the first line of what it says.
+
+    Args:
+        error: the exception.
+    """
+    return f"{type(error).__name__}: {error}".partition("\n")[0].removesuffix(": ")
 
 
 def run_script(script: Script) -> Ending:
@@ -82,7 +101,7 @@ def run_script(script: Script) -> Ending:
             elif script.is_module:
                 runpy.run_module(script.target, run_name="__main__", alter_sys=True)
             else:
-                runpy.run_path(script.target, run_name="__main__")
+                _run_file(os.path.join(os.getcwd(), script.target))
         except NoProgram:
             raise
         except EnoughSeen as enough:
@@ -92,8 +111,25 @@ def run_script(script: Script) -> Ending:
         except KeyboardInterrupt:
             return Ending(130, stopped="interrupted")
         except BaseException as error:
-            return Ending(1, _of_the_program(error))
+            return Ending(1, _of_the_program(error), in_one_line(error))
     return Ending(0)
+
+
+def _run_file(path: str) -> None:
+    """Run a file as the program, as Python does: its path is whole, whatever folder the program goes to.
+
+    Raises:
+        BaseException: whatever the program raises.
+    """
+    main = ModuleType("__main__")
+    main.__file__, main.__loader__ = path, SourceFileLoader("__main__", path)
+    before, sys.modules["__main__"] = sys.modules["__main__"], main
+    try:
+        with open_code(path) as file:
+            code = compile(file.read(), path, "exec", dont_inherit=True)
+        exec(code, vars(main))
+    finally:
+        sys.modules["__main__"] = before
 
 
 def _require(script: Script) -> None:
@@ -148,8 +184,8 @@ def _is_module(name: str) -> bool:
 
 @contextmanager
 def _as_if_alone(script: Script) -> Iterator[None]:
-    """Arguments and import path as the program expects them; put back at the end."""
-    arguments, path = sys.argv, list(sys.path)
+    """Arguments and import path as the program expects them; put back at the end, with the folder that it may have left."""
+    arguments, path, here = sys.argv, list(sys.path), os.getcwd()
     sys.argv = [script.target, *script.arguments]
     first = os.getcwd() if script.is_module else os.path.dirname(os.path.realpath(script.target))
     sys.path[:0] = [first, *_chosen_folders()]
@@ -157,6 +193,7 @@ def _as_if_alone(script: Script) -> Iterator[None]:
         yield
     finally:
         sys.argv, sys.path[:] = arguments, path
+        os.chdir(here)
 
 
 def _chosen_folders() -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
@@ -26,17 +26,18 @@ class SecondLook:
 
     Attributes:
         refusal: why a step could not be run again, the last time; empty where it could.
-        last_step: the line that made the step before this one; empty for the first.
 
     Args:
         tape: what the step has called.
         modules: says which module is running.
+        blamed: says where a weight that was not finite before became so, and why.
     """
 
-    def __init__(self, tape: Tape, modules: ModuleWatch) -> None:
+    def __init__(
+        self, tape: Tape, modules: ModuleWatch, blamed: Callable[[str, torch.Tensor], tuple[str, str]]
+    ) -> None:
         self.refusal = ""
-        self._tape, self._modules = tape, modules
-        self.last_step = ""
+        self._tape, self._modules, self._blamed = tape, modules, blamed
         self._is_running = False
         self._faults_left, self._losses_left = _FAULTS, _LOSSES
 
@@ -75,8 +76,8 @@ class SecondLook:
         for each in again.parameters():
             if each.requires_grad and not bool(torch.isfinite(each.detach()).all()):
                 name = self._modules.parameters.get(id(each), "a parameter")
-                why = f"`{name}` was not finite before this step: look at the step before it, or at what it was loaded from"
-                place = self.last_step or str(again.begin or "?")
+                place, why = self._blamed(name, each)
+                place = place or str(again.begin or "?")
                 return FirstNonFinite(0, False, "", "", place, "", (), range_of("weight", each), why)
         return None
 

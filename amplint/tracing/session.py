@@ -20,12 +20,14 @@ from amplint.runtime.recording.object_names import optimizer_parameters
 from amplint.runtime.recording.patches import Patches
 from amplint.runtime.recording.recorder import Recorder
 from amplint.runtime.recording.tensor_facts import gradients
+from amplint.tracing.last_steps import LastSteps
 from amplint.tracing.module_ranges import ModuleWatch, RangeSeen
 from amplint.tracing.operations import OperationWatch
-from amplint.tracing.origin import first_among, is_by_scale
+from amplint.tracing.origin import first_among, is_by_scale, of_another_rank
+from amplint.tracing.program_warnings import keep_places
 from amplint.tracing.ranks import rank_of_several
 from amplint.tracing.schedules import ScheduleLog
-from amplint.tracing.script import Ending, EnoughSeen, Script, run_script
+from amplint.tracing.script import Ending, EnoughSeen, Script, in_one_line, run_script
 from amplint.tracing.second_look import SecondLook
 from amplint.tracing.steps import StepLog
 from amplint.tracing.tape import Tape
@@ -81,7 +83,11 @@ def run_traced(script: Script, options: TraceOptions, describe: Describe) -> tup
         ending = run_script(script)
     record = session.record
     record.command, record.exit_code, record.stopped = script.command, ending.exit_code, ending.stopped
-    record.error = ending.traceback.strip().rpartition("\n")[2]
+    record.error = ending.error
+    if ending.error and options.device == EMULATED:
+        from amplint.tracing.cuda_scripts import refusal_of
+
+        record.error += refusal_of(ending.error)
     session.conclude(describe)
     return record, ending
 
@@ -105,7 +111,7 @@ def block_traced(options: TraceOptions, describe: Describe, model: torch.nn.Modu
     except EnoughSeen as enough:
         session.record.stopped = str(enough)
     except BaseException as error:
-        session.record.error = f"{type(error).__name__}: {error}".partition("\n")[0]
+        session.record.error = in_one_line(error)
         raise
     finally:
         session.conclude(describe)
@@ -119,7 +125,7 @@ class _Session:
         self._options = options
         self.modules = ModuleWatch()
         self._tape = Tape(self.modules.is_inside)
-        self._second = SecondLook(self._tape, self.modules) if options.again else None
+        self._second = SecondLook(self._tape, self.modules, self._blamed) if options.again else None
         self._operations = OperationWatch(self.modules, Whereabouts(self.modules)) if options.operations else None
         self._enough = ""
         self._recorder = Recorder(self._second.locate if self._second is not None else caller, self._follow)
@@ -135,9 +141,11 @@ class _Session:
             recording = stack.enter_context(self._recorder)
             self._judge = RunJudge(recording.names.objects, recording.names.members)
             self._objects = recording.names
+            self._last_steps = LastSteps(recording.names)
             self._log = StepLog(recording.names, self.modules.parameters, self._stepped, self._keep)
             self._schedules = ScheduleLog(recording.names)
             stack.callback(patches.undo)
+            keep_places(patches)
             self.modules.install(patches)
             if self._second is not None:
                 self._tape.install(patches)
@@ -187,7 +195,7 @@ class _Session:
         if self._second is not None:
             self._look_again(self._second, seen, step)
             self._tape.clear()
-            self._second.last_step = step.place
+        self._last_steps.note(step)
         if self._options.until_nonfinite and self.record.first is not None:
             self._enough = f"a value that is not finite was found in step {step.number}"
         elif self._options.steps and step.number >= self._options.steps:
@@ -213,6 +221,7 @@ class _Session:
         found = self._seen_origin(step) or first_among(seen)
         if found is None or not (found.operation or (not step.taken and is_by_scale(found))):
             found = self._operation_at_fault() or found
+        found = found or self._of_another_rank(step)
         if found is None:
             return step
         if self.record.first is None and not (not step.taken and is_by_scale(found)):
@@ -228,6 +237,15 @@ class _Session:
 
     def _operation_at_fault(self) -> FirstNonFinite | None:
         return self._second.fault() if self._second is not None else None
+
+    def _blamed(self, name: str, weight: torch.Tensor) -> tuple[str, str]:
+        return self._last_steps.blamed(name, weight)
+
+    def _of_another_rank(self, step: StepRecord) -> FirstNonFinite | None:
+        optimizer = self._objects.optimizer_named(step.optimizer)
+        if not self.record.rank or optimizer is None:
+            return None
+        return of_another_rank(optimizer_parameters(optimizer), self.modules.parameters, step.place)
 
 
 def _rank() -> str:

@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from amplint.runtime.recording.call_sites import SourceLine, caller
 from amplint.runtime.recording.patches import Patches
+from amplint.runtime.recording.tensor_facts import unseen
 
 _TOO_MANY = 2_000
 """Calls of one step; a program that makes more has no modules."""
@@ -174,7 +175,8 @@ class Tape(TorchFunctionMode):  # type: ignore[misc]
             # What another step has made is a value like others: its graph is not held.
             return tensor if tensor.is_leaf else tensor.detach().requires_grad_(tensor.requires_grad)
 
-        return tree_map_only(torch.Tensor, kept, (tuple(args), dict(kwargs))), tuple(versions)
+        with unseen():  # tensors of a class of its own may refuse: a lazy module's have no shape yet
+            return tree_map_only(torch.Tensor, kept, (tuple(args), dict(kwargs))), tuple(versions)
 
     def _keep(self, target: Callable[..., Any], given: Any, state: RandomState | None, result: Any) -> None:
         if len(self.calls) >= _TOO_MANY:

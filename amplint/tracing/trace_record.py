@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from amplint.tracing.step_profile import StepProfile
 
+ENOUGH = 0.2
+"""The share of a module's gradients from which on it is told that they are lost."""
 _UNCUT = 0.999
 """From this share of its norm on, nothing was cut from a gradient: norms are sums, and round."""
 
@@ -161,7 +163,9 @@ class FirstNonFinite:
     @property
     def what(self) -> str:
         """What the value is, where the operation is not known."""
-        return "gradient" if self.backward else self.result.name or "result"
+        if self.backward:
+            return f"gradient of `{self.result.name}`" if self.result.name else "gradient"
+        return self.result.name or "result"
 
 
 @dataclass(frozen=True)
@@ -201,7 +205,7 @@ class TraceRecord:
         torch: the version of PyTorch.
         rank: which process of several it was, as `0 of 2`; empty where there is one.
         exit_code: that of the program.
-        error: the last line of the program's traceback; empty where it ended well.
+        error: what the program has raised, in one line; empty where it ended well.
         stopped: why the trace ended the program early; empty where it did not.
         steps: the steps; of more than 10,000 a part, evenly spread, with those that were skipped.
         totals: all steps in numbers.

@@ -9,10 +9,7 @@ import torch
 
 from amplint.tracing.explanations import exact_results
 from amplint.tracing.module_ranges import RangeSeen
-from amplint.tracing.trace_record import LostGradients
-
-_ENOUGH = 0.2
-"""The share of gradients that is worth telling."""
+from amplint.tracing.trace_record import ENOUGH, LostGradients
 
 _SMALLEST_NORMAL = 2.0**-14
 
@@ -52,4 +49,4 @@ class UnderflowTally:
     def told(self) -> list[LostGradients]:
         """The modules that lose more than a few, the worst first."""
         shares = [LostGradients(*where, lost / of) for where, (lost, of) in self._counts.items() if of]
-        return sorted((one for one in shares if one.share > _ENOUGH), key=lambda one: -one.share)
+        return sorted((one for one in shares if one.share > ENOUGH), key=lambda one: -one.share)

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from amplint.tracing.steps import WARM_UP
-from amplint.tracing.trace_record import LostGradients, ScheduleAhead, StepTotals, TraceRecord
+from amplint.tracing.trace_record import ENOUGH, LostGradients, ScheduleAhead, StepTotals, TraceRecord
 
 _OFTEN = 0.05
+_MANY = 8
+"""Steps in which a scale of 65536 should have found its place."""
 _HARD = 0.5
 """The share of a gradient that a clip leaves, from which on down it is the clip that sets the length."""
 
@@ -24,13 +26,15 @@ def warnings_of(record: TraceRecord, schedules: Sequence[ScheduleAhead]) -> list
         *_on_steps(record.totals),
         *_on_clips(record),
         *map(_on_schedule, schedules),
-        *map(_on_lost_gradients, record.lost[:1]),
+        *_on_lost_gradients(record.lost),
     ]
 
 
 def _on_steps(totals: StepTotals) -> Iterator[str]:
     if totals.lowest_scale < 1:
         yield f"The scale fell to {totals.lowest_scale:g}, below 1: gradients are made smaller, not larger."
+    if totals.skipped == totals.tried >= _MANY:
+        yield f"None of the {totals.tried} steps was taken: nothing is learned."
     if totals.late_skipped > max(_OFTEN * totals.late, 1):
         share = totals.late_skipped / totals.late
         yield f"After the first {WARM_UP} steps, {share:.0%} were skipped: something overflows again and again."
@@ -55,6 +59,9 @@ def _on_schedule(one: ScheduleAhead) -> str:
     )
 
 
-def _on_lost_gradients(worst: LostGradients) -> str:
-    where = f"of `{worst.module}`" if worst.module else f"behind {worst.place}"
-    return f"{worst.share:.0%} of the gradients {where} are lost: float16 makes them zero."
+def _on_lost_gradients(lost: Sequence[LostGradients]) -> Iterator[str]:
+    if lost:
+        worst, others = lost[0], len(lost) - 1
+        where = f"of `{worst.module}`" if worst.module else f"behind {worst.place}"
+        more = f" So are more than {ENOUGH:.0%} of those of {others} other place{'s' * (others > 1)}." if others else ""
+        yield f"{worst.share:.0%} of the gradients {where} are lost: float16 makes them zero.{more}"

@@ -84,7 +84,7 @@ def related(file: File, found: Found, **labels: str) -> tuple[Related, ...]:
     """The second locations of a hazard: label -> what happens there."""
     places = [
         *((found.related.get(label), message) for label, message in labels.items()),
-        (found.origin, "it happens here"),
+        (found.origin, "the defect is here"),
     ]
     told = found.node if found.is_half else None
     return tuple(place for node, message in places if node is not told for place in file.related(message, node))
@@ -100,7 +100,7 @@ def mended(file: File, found: Found, mend: Callable[[File, Found], Fix | NoFix |
         otherwise: why it may make none, in half a sentence.
     """
     if not found.whole:
-        return NoFix("a part of it is in another file")
+        return NoFix("a part of the defect is in another file")
     repair = mend(file, found)
     return NoFix(otherwise) if repair is None else repair
 

@@ -17,19 +17,22 @@ from . import hazard_calls, protocol_edits
 KINDS = (HazardKind.CLIP_BEFORE_UNSCALE, HazardKind.GRAD_READ_BEFORE_UNSCALE)
 """The uses of gradients that an `unscale_` must come before."""
 _BRANCHES = (cst.If, cst.IfExp, cst.Match)
+_OTHER_TIMES = "the optimizer does not step whenever this line runs"
 
 
 def repair(file: File, found: Found, what: str, applicability: Applicability = SAFE) -> Fix | NoFix:
     """`unscale_` before the first use, unless it could raise, or has no name for its objects. `what` names the use."""
     if not found.here or found.is_half:
-        return NoFix("a part of it is in another file")
+        return NoFix("a part of the defect is in another file")
     step, scaler, optimizer = _spelled(file, found)
     users = file.fact(_Uses).beside(found)
     block = hazard_calls.common_block(file, users.first, step) if step is not None else None
     if step is None or not found.hazard.optimizer:
         return NoFix("which optimizer the gradients belong to is not clear")
-    if block is None or not _runs_with_step(file, found, step, block):
-        return NoFix("the optimizer steps in other iterations, or the scaler may be None here")
+    if block is None:
+        return NoFix(_OTHER_TIMES)
+    if unlike := _unlike_step(file, found, step, block):
+        return NoFix(unlike)
     target = _target(file, users, block)
     if target is None or target in file.tree.ancestors(found.related["scaled"]):
         return NoFix(f"no statement before {what} has room for `unscale_`")
@@ -164,15 +167,18 @@ def _asked(file: File, found: Found, step: cst.Call, block: cst.CSTNode) -> str:
     return file.tree.text(tests[0]) if len(tests) == 1 and found.scaler.enabled == "yes" else ""
 
 
-def _runs_with_step(file: File, found: Found, step: cst.Call, block: cst.CSTNode) -> bool:
-    """Whether the step runs whenever the use does; or is guarded by the question of AMP, and the scaler exists anyway."""
+def _unlike_step(file: File, found: Found, step: cst.Call, block: cst.CSTNode) -> str:
+    """Why `unscale_` cannot go with the use; empty where the step runs whenever the use does, or is guarded by the question of
+    AMP, and the scaler exists anyway."""
     guards = hazard_calls.guards(file, step, block)
     if not guards:
-        return True
+        return ""
     assert isinstance(step.func, cst.Attribute)
-    always = protocol_edits.always_made(file, found, step.func.value)
     plain = found.scaler.enabled != "yes" or (len(guards) == 1 and isinstance(guards[0], cst.If))
-    return always and plain and all(hazard_calls.asks_for_amp(file, guard) for guard in guards)
+    if not plain or not all(hazard_calls.asks_for_amp(file, guard) for guard in guards):
+        return _OTHER_TIMES
+    always = protocol_edits.always_made(file, found, step.func.value)
+    return "" if always else protocol_edits.MAY_BE_OFF.reason
 
 
 def _is_between(file: File, scaled: cst.CSTNode, call: cst.Call, target: Statement) -> bool:

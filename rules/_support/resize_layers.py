@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import libcst as cst
 
-from amplint.diagnostics import Edit
+from amplint.diagnostics import Edit, NoFix
 from amplint.rule import File
 
 from .linear_chains import Hidden, Model, Size
+
+SHARED = NoFix("the number is also used where nothing shows whether it may change")
+"""Why a size stays as it is for which `resized` has no edits."""
 
 
 def sizes_of(model: Model, hidden: Hidden) -> list[Size]:

@@ -57,6 +57,12 @@ def device_texts(file: File, value: cst.BaseExpression) -> set[str] | None:
     return None if None in texts else {text for text in texts if text is not None}
 
 
+def kept_texts(file: File, value: cst.BaseExpression) -> set[str]:
+    """The strings among what an attribute of `self` may be, each as `kind` says it, whatever else it may be."""
+    own = isinstance(value, cst.Attribute) and isinstance(value.value, cst.Name) and value.value.value == "self"
+    return {text for leaf in _leaves(file, value, 3) if (text := _text(leaf)) is not None} if own else set()
+
+
 def _by_name(value: cst.CSTNode) -> str | None:
     name = value.attr.value if isinstance(value, cst.Attribute) else value.value if isinstance(value, cst.Name) else ""
     return FLAG if _FLAG_NAME.fullmatch(name) else None

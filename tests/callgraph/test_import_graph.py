@@ -47,6 +47,12 @@ def test_relative_imports(tmp_path: Path) -> None:
     assert imported(root, "pkg/net/head.py") == {"pkg/util.py", "pkg/net/__init__.py", "pkg/net/neck.py"}
 
 
+def test_no_file_imports_itself(tmp_path: Path) -> None:
+    root = project(tmp_path, train="import utils.model", model_init="", utils_model="from model import Net")
+    assert imported(root, "utils/model.py") == {"model/__init__.py"}
+    assert imported(root, "train.py") == {"utils/model.py"}
+
+
 def test_a_family_is_what_some_file_leads_to_together(tmp_path: Path) -> None:
     root = project(
         tmp_path,

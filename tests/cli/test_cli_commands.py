@@ -144,6 +144,7 @@ def test_no_cache_is_removed_behind_a_link() -> None:
         (["amplint", "--select", "AMP10,amp90"], {"AMP10,AMP900", "AMP10,AMP901", "AMP10,AMP902"}),
         (["amplint", "explain", "unused"], {"unused-suppression"}),
         (["amplint", "config", "extend"], {"extend-select"}),
+        (["amplint", "--output-format", "git"], {"github", "gitlab"}),
     ],
 )
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")

@@ -92,6 +92,13 @@ def test_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b[" not in amplint().output
 
 
+@pytest.mark.parametrize("text", ["def f(:\n", "x = 1  # noqa: DEM999\n", "x = 1  # amplint: ignore[\n"])
+def test_what_the_engine_reports_without_a_fix_says_why(text: str) -> None:
+    write(a=text)
+    shown = amplint("a.py", "--output-format", "full").stdout
+    assert shown.startswith("AMP90") and "\n  no fix: only you can say what is meant\n" in shown
+
+
 # -- the other commands ------------------------------------------------------------------------------------------------
 
 

@@ -141,7 +141,10 @@ def test_notebooks_and_standard_input() -> None:
 def test_what_is_no_revision_is_one_line() -> None:
     write(a=CLEAN)
     done = amplint("--since", "HEAD")
-    assert (done.exit_code, done.stderr) == (2, "error: `HEAD`: . lies in no git repository\n")
+    assert (done.exit_code, done.stderr) == (
+        2,
+        "error: `HEAD` cannot be looked up: the current folder lies in no git repository\n",
+    )
     commit(a=CLEAN)
     for name in ("nowhere", "--all", "", "HEAD:a.py"):
         done = amplint("--since", name)

@@ -58,7 +58,7 @@ def test_what_happens_in_another_file_is_said_at_the_call(tmp_path: Path, code: 
     root = project(tmp_path, helpers=HELPERS, train=BARE.format(body=body))
     found = only(check(root, "train.py"))
     assert (found.code, found.range.start.row, found.message, found.fix) == (code, 11, message, None)
-    assert (found.related[-1].message, found.related[-1].path) == ("it happens here", str(root / "helpers.py"))
+    assert (found.related[-1].message, found.related[-1].path) == ("the defect is here", str(root / "helpers.py"))
     assert codes(root, "helpers.py") == []
 
 
@@ -129,7 +129,7 @@ def test_one_half_of_the_step_in_another_file(tmp_path: Path, code: str, message
     root = project(tmp_path, helpers=HALVES, train=ACCUMULATING.format(body=body))
     found = only(check(root, "train.py"))
     assert (found.code, found.message, found.fix) == (code, message, None)
-    assert (found.related[-1].message, found.related[-1].path) == ("it happens here", str(root / "helpers.py"))
+    assert (found.related[-1].message, found.related[-1].path) == ("the defect is here", str(root / "helpers.py"))
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_region_around_a_call_into_another_file(tmp_path: Path) -> None:
     root = project(tmp_path, helpers=HELPERS, train=main)
     found = only(check(root, "train.py"))
     assert (found.code, found.range.start.row, found.fix) == ("AMP201", 10, None)
-    assert [each.message for each in found.related] == ["the region begins here", "it happens here"]
+    assert [each.message for each in found.related] == ["the region begins here", "the defect is here"]
 
 
 def test_a_region_around_a_whole_step_of_another_file(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_region_around_a_whole_step_of_another_file(tmp_path: Path) -> None:
     root = project(tmp_path, scaling=scaling, train=engine)
     found = only(check(root, "train.py"))
     assert (found.code, found.range.start.row) == ("AMP201", 11)
-    assert (found.related[-1].message, found.related[-1].path) == ("it happens here", str(root / "scaling.py"))
+    assert (found.related[-1].message, found.related[-1].path) == ("the defect is here", str(root / "scaling.py"))
     outside = engine.replace("            loss_scaler(", "        loss_scaler(")
     assert codes(project(tmp_path / "outside", scaling=scaling, train=outside), "train.py") == []
 

@@ -1,6 +1,8 @@
 """Judge repairs that are known to be wrong, or right: `python -m tests.mutants --rules AMP101,AMP201 --sample 60 --seed 1`.
 
 It is all that people have written down, and mutants: without `--sample` all of them, which takes hours, with `--by-hand` none.
+With `--resume FILE` each verdict is written to a file as it is reached, and those that are there are not asked for again. Take
+another file after a change to amplint: a record only knows the texts.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))  # as pytest has it
@@ -16,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))  # as p
 from amplint.runtime.verdict import Outcome
 
 from .attempts import Attempt, mutated, outcomes, written
+from .records import resumed
 from .repaired import observed_codes
 from .scores import score, table
 
@@ -31,6 +34,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=0, help="how many mutants of each rule; all by default")
     parser.add_argument("--seed", type=int, default=1, help="another seed gives another sample")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--resume", type=Path, metavar="FILE", help="where verdicts are kept, and taken from")
     parser.add_argument(
         "--show", default="", help="also show the wrong ones with this verdict, such as `not replayable`"
     )
@@ -40,8 +44,9 @@ def main() -> int:
     codes = [code.strip().upper() for code in chosen.rules.split(",") if code.strip()] or observed_codes()
     mutants = [] if chosen.by_hand else mutated(codes, chosen.sample, chosen.seed)
     attempts = sorted([*written(codes), *mutants], key=lambda one: one.repair.before.path)
-    judged = list(zip(attempts, outcomes(attempts, chosen.jobs, _tell)))
-    for attempt, outcome in judged:
+    judged = []
+    for attempt, outcome in _judged(attempts, chosen.jobs, chosen.resume):
+        judged.append((attempt, outcome))
         if attempt.misjudged(outcome) or (outcome.verdict == chosen.show and not attempt.right):
             _show(attempt, outcome)
     if chosen.reasons:
@@ -55,11 +60,17 @@ def main() -> int:
     return 1 if any(attempt.misjudged(outcome) for attempt, outcome in judged) else 0
 
 
+def _judged(attempts: Sequence[Attempt], jobs: int, records: Path | None) -> Iterator[tuple[Attempt, Outcome]]:
+    if records is not None:
+        return resumed(attempts, records, jobs, _tell)
+    return zip(attempts, outcomes(attempts, jobs, _tell))
+
+
 def _show(attempt: Attempt, outcome: Outcome) -> None:
     known = "right" if attempt.right else "wrong"
     print(f"{known}, but {outcome.verdict}: {attempt.name}")
     print(f"{outcome.measure}: {dict(outcome.before)} -> {dict(outcome.after)} {outcome.reason}")
-    print(attempt.difference())
+    print(attempt.difference(), flush=True)
 
 
 def _write(rows: Sequence[str]) -> None:
@@ -70,8 +81,8 @@ def _write(rows: Sequence[str]) -> None:
 
 
 def _tell(done: int, total: int) -> None:
-    if done % 100 == 0 or done == total:
-        print(f"{done} of {total}", file=sys.stderr)
+    if done % 50 == 0 or done == total:
+        print(f"{done} of {total}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import answer, assert_fits_a_phone
+from browser import answer, assert_charts_fit_paper, assert_fits_a_phone
 from checkout import ROOT
 from jsonschema import Draft202012Validator
 from program import AMPLINT, amplint, environment, hear_interrupts, problems
@@ -70,6 +70,7 @@ def _draws(path: Path) -> None:
     assert not re.search(r"(?:src|href)=|url\(", re.sub(r"(?s)<script.*?</script>", "", page))
     assert answer(page, "charts(page) > 1", path.parent) == "true"
     assert_fits_a_phone(page, path.parent)
+    assert_charts_fit_paper(page, path.parent)
 
 
 def test_a_model_may_be_too_small() -> None:

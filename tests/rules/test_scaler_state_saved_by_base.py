@@ -56,11 +56,68 @@ class Trainer(Base):
 """
 
 
+LISTED = """
+import torch
+
+class Base:
+    def __init__(self, model):
+        self.model = model
+        self.optimizers = []
+
+    def save(self, path, epoch):
+        state = {{"epoch": epoch, "optimizers": []}}
+        for each in self.{through}:
+            state["optimizers"].append(each.state_dict())
+        torch.save(state, path)
+"""
+LISTING = """
+import torch
+from base import Base
+
+class Trainer(Base):
+    def set_up(self):
+        self.optimizer = torch.optim.AdamW(self.model.parameters())
+        {listing}
+        self.scaler = torch.amp.GradScaler("cuda")
+
+    def train_on_batch(self, batch):
+        self.optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = self.model(batch)
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+"""
+
+
+@pytest.mark.parametrize(
+    ("through", "listing", "expected"),
+    [
+        ("optimizers", "self.optimizers.append(self.optimizer)", ["AMP114"]),
+        ("optimizers", "self.optimizers += [self.optimizer]", ["AMP114"]),
+        ("optimizers", "self.optimizers = [self.optimizer]", ["AMP114"]),
+        ("optimizers", "self.networks.append(self.optimizer)", []),
+        ("networks", "self.optimizers.append(self.optimizer)", []),
+        ("optimizers", "self.optimizers.append(self.model)", []),
+    ],
+)
+def test_a_base_class_goes_through_the_list_that_the_optimizer_is_put_into(
+    tmp_path: Path, through: str, listing: str, expected: list[str]
+) -> None:
+    root = project(tmp_path, base=LISTED.format(through=through), train=LISTING.format(listing=listing))
+    assert codes(root, "train.py") == expected
+    assert codes(root, "base.py") == []
+
+
 @pytest.mark.parametrize(("saving", "row"), [(SAVE, 18), (GATHERED, 21)])
 def test_a_base_class_saves_what_it_knows_of(tmp_path: Path, saving: str, row: int) -> None:
     root = project(tmp_path, base=BASE.format(saving=saving), train=TRAIN.format(more=""))
     found = only(check(root, "train.py"))
-    assert (found.code, found.range.start.row, found.no_fix) == ("AMP114", 15, "a part of it is in another file")
+    assert (found.code, found.range.start.row, found.no_fix) == (
+        "AMP114",
+        15,
+        "a part of the defect is in another file",
+    )
     (place,) = found.related
     assert (place.path, place.range.start.row) == (str(root / "base.py"), row)
     assert codes(root, "base.py") == []
@@ -92,3 +149,17 @@ def test_it_is_told_once(tmp_path: Path) -> None:
 def test_another_method_may_save_the_scaler_or_nothing_is_saved(tmp_path: Path, saving: str, more: str) -> None:
     root = project(tmp_path, base=BASE.format(saving=saving), train=TRAIN.format(more=more))
     assert codes(root, "train.py") == []
+
+
+def test_a_base_class_that_steps_through_the_scaler_itself_tells_of_its_checkpoint(tmp_path: Path) -> None:
+    """A subclass with another iteration of its own says nothing of the same checkpoint."""
+    base = TRAIN.replace("from base import Base", "").replace("class Trainer(Base)", "class Base").format(more=SAVE)
+    base = base.replace("super().__init__(model)", "self.optimizer = torch.optim.AdamW(model.parameters())")
+    plain = base.replace("        self.scaler.step(self.optimizer)\n", "")
+    again = TRAIN.replace(
+        "        super().__init__(model)\n", "        super().__init__(model)\n        self.turns = 0\n"
+    )
+    other = again.replace('        self.scaler = torch.amp.GradScaler("cuda")\n', "").format(more="")
+    assert codes(project(tmp_path / "both", base=base, train=other), "train.py") == []
+    assert codes(project(tmp_path / "both", base=base, train=other), "base.py") == ["AMP114"]
+    assert codes(project(tmp_path / "one", base=plain, train=other), "train.py") == ["AMP114"]

@@ -57,3 +57,18 @@ def assert_fits_a_phone(page: str, folder: Path) -> None:
         folder: where the browser may write.
     """
     assert answer(page, "`${view.innerWidth} ${overhang()}`", folder, _PHONE) == f"{_PHONE} 0"
+
+
+def assert_charts_fit_paper(page: str, folder: Path) -> None:
+    """Charts that are drawn for a window are printed no wider than A4, and are as before afterwards.
+
+    Args:
+        page: the page, as HTML.
+        folder: where the browser may write.
+    """
+    widths = """['', 'beforeprint', 'afterprint'].map(name => {
+      if (name) { view.dispatchEvent(new view.Event(name)); }
+      return Math.round(page.querySelector('.chart').getBoundingClientRect().width);
+    }).join(' ')"""
+    before, printed, after = map(int, answer(page, widths, folder).split())
+    assert printed <= 660 < before == after

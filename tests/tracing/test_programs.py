@@ -1,6 +1,7 @@
 """Small training scripts, each with one failure and a healthy twin: the trace names cause, module and line, or is silent.
 
-A line that ends in `# healthy: CODE` is CODE in the twin; `# here` marks the line that is to be named. The second line of a
+A line that ends in `# healthy: CODE` is CODE in the twin; `# here` marks the line that is to be named, `# here without --ops`
+another one that is named where a step is run again. The second line of a
 script says what is expected: a code, `warning` and some of its words, or `PASS OPERATION in MODULE; WHY`, with `-` for none.
 The operation is named with `--ops`, and without: then the step is run again.
 """
@@ -27,6 +28,7 @@ _CLEAN = multiprocessing.get_context("forkserver")
 """Makes processes that have imported torch, and know nothing of what other tests have computed with it."""
 _CLEAN.set_forkserver_preload(["torch._dynamo", "amplint.cli.trace_outputs", "amplint.tracing.session"])
 _AGAIN = "# expect without --ops: "
+_ONLY_AGAIN = " without --ops"
 _HEALTHY = re.compile(r"^( *)(.*?)  # (?:here  # )?healthy: (.*)$", re.M)
 
 
@@ -42,8 +44,13 @@ class Program(NamedTuple):
 def program(path: Path, operations: bool = False) -> Program:
     text = path.read_text()
     lines = text.splitlines()
-    here = next(number for number, line in enumerate(lines, 1) if "# here" in line)
     again = lines[2].startswith(_AGAIN) and not operations
+    marks = {
+        line.partition("# here")[2].partition("  #")[0]: number
+        for number, line in enumerate(lines, 1)
+        if "# here" in line
+    }
+    here = marks.get(_ONLY_AGAIN, marks[""]) if again else marks[""]
     expected = lines[2].removeprefix(_AGAIN) if again else lines[1].removeprefix("# expect: ")
     return Program(text, _HEALTHY.sub(r"\1\3", text), expected, here)
 

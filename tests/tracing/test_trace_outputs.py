@@ -11,11 +11,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from browser import answer, assert_fits_a_phone
+from browser import answer, assert_charts_fit_paper, assert_fits_a_phone
 from checkout import ROOT
 from program import amplint, environment, problems
 
 pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[verify]'")
+
+from amplint.report.trace.page import render
+from amplint.tracing.trace_record import LostGradients, TraceRecord
+from amplint.tracing.warnings import warnings_of
 
 SCRIPT = """\
 import random
@@ -92,6 +96,19 @@ def test_the_page_is_drawn_by_a_browser(tmp_path: Path) -> None:
     assert answer(page, press, tmp_path) == "zoomed to 1.75 5.25, drawn"
     assert answer(page, "page.body.textContent.includes('the logarithm of zero')", tmp_path) == "true"
     assert_fits_a_phone(page, tmp_path)
+    assert_charts_fit_paper(page, tmp_path)
+
+
+def test_lost_gradients_are_told_by_layer() -> None:
+    pytest.importorskip("bokeh", reason="pages need bokeh: pip install 'amplint[trace]'")
+    lost = [LostGradients("Net.head", "train.py:9", 1.0), LostGradients("", "train.py:4", 0.25)]
+    record = TraceRecord("train.py", "cuda", "2.13.0", lost=lost)
+    shown = "".join(render(record))
+    assert "<td>Net.head</td><td>train.py:9</td><td>100%</td>" in shown
+    assert "<td>outside of modules</td><td>train.py:4</td><td>25%</td>" in shown
+    assert warnings_of(record, ()) == [
+        "100% of the gradients of `Net.head` are lost: float16 makes them zero. So are more than 20% of those of 1 other place."
+    ]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
@@ -178,6 +195,8 @@ def test_each_rank_has_its_own_record(tmp_path: Path) -> None:
     assert [run["totals"]["tried"] for run in runs] == [3, 3]
     assert runs[1]["first"]["step"] == 3
     assert not runs[1]["first"]["backward"]
+    assert (runs[0]["first"]["step"], runs[0]["first"]["backward"]) == (3, True)
+    assert "another rank, whose report names it" in runs[0]["first"]["why"]
     assert "rank 1 of 2" in done.stderr
 
 

@@ -81,7 +81,7 @@ class Frame:
         for bound, meaning in self.binding:
             if bound == own.root:
                 return meaning + own.rest if meaning else ""
-            if own.root == "self" and "." in bound and reference(bound).includes(name):
+            if name.startswith(bound) and reference(bound).includes(name):
                 return meaning + name[len(bound) :]
         if self.prefix and (own.root in self.function.locals or own.root == RETURN or own.is_temporary):
             return f"{self.prefix}{name}"

@@ -44,6 +44,8 @@ WRAPPERS = frozenset({
 
 SAME_MODULE = frozenset("to cuda cpu train eval requires_grad_ apply share_memory xpu compile".split())
 """Methods of a module that give back the module."""
+WRAPPED = frozenset({"module", "_orig_mod"})
+"""Attributes of wrappers under which they keep the module."""
 
 ALIKE = {
     **dict.fromkeys((

@@ -6,8 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from amplint.profile.profile_record import ModeSummary, ProfileRecord
-from amplint.report.charts import BLUE, INK, ORANGE, RED, dress
-from amplint.report.markup import escape
+from amplint.report.charts import BLUE, INK, ORANGE, RED, dress, embedded
 from amplint.runtime.device_names import EMULATED
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ def charts(record: ProfileRecord) -> str:
     Args:
         record: the profile.
     """
-    from bokeh.embed import components
     from bokeh.layouts import column
 
     measured = [one for one in record.modes if one.steps]
@@ -32,9 +30,8 @@ def charts(record: ProfileRecord) -> str:
     figures.append(_memory(measured))
     if any(one.losses for one in measured):
         figures.append(_losses(measured, record))
-    script, element = components(column(figures, sizing_mode="stretch_width"))
     words = f"Times, memory and losses of {', '.join(one.mode for one in measured)}"
-    return f'<div class="chart" tabindex="0" role="img" aria-label="{escape(words)}">{element}</div>{script}\n'
+    return embedded(column(figures, sizing_mode="stretch_width"), words)
 
 
 def _figure(title: str, **more: Any) -> figure:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from amplint.report.charts import scripts
 from amplint.report.markup import escape, opening, prose
-from amplint.report.trace.text import course_of, range_in_words
+from amplint.report.trace.text import course_of, operand_in_words, outcome_of, range_in_words
 from amplint.report.trace.timeline import timeline
 from amplint.tracing.step_profile import StepProfile
 from amplint.tracing.trace_record import FirstNonFinite, TraceRecord
@@ -36,6 +36,7 @@ def render(record: TraceRecord) -> Iterator[str]:
             yield "Triangles: every step with a defect.</p>"
     yield from _defects(record)
     yield from _skips(record)
+    yield from _lost(record)
     if record.profile is not None:
         yield from _profile(record.profile)
     yield "</body>\n</html>\n"
@@ -65,20 +66,19 @@ def _story(record: TraceRecord, first: FirstNonFinite) -> Iterator[str]:
     """From the last finite values to inf or NaN, and to what came of it."""
     direction = "backward" if first.backward else "forward"
     where = f" in <code>{escape(first.module)}</code> ({escape(first.kind)})" if first.module else ""
-    what = f"<code>{escape(first.operation)}</code>" if first.operation else first.what
+    what = f"<code>{escape(first.operation)}</code>" if first.operation else prose(first.what)
     yield f'<h2>How it came to inf or NaN<small>step {first.step}, {direction} pass</small></h2>\n<ol class="story">\n'
     if first.operands:
-        given = "".join(f"<li>{escape(range_in_words(one))}</li>" for one in first.operands)
+        given = "".join(f"<li>{prose(operand_in_words(one))}</li>" for one in first.operands)
         yield f"<li>The last values before it were these:<ul>{given}</ul></li>\n"
     gave = f"<b>{escape(range_in_words(first.result))}</b>, at {escape(first.place)}"
     yield f"<li>{what}{where} gave {gave}:{_source(first.place)}</li>\n"
     page = f" <code>amplint explain {escape(first.rule)}</code> says more." if first.rule else ""
     yield f"<li>Why: <b>{escape(first.why)}</b>.{page}</li>\n"
-    step = next((one for one in record.steps if one.number == first.step), None)
-    if step is not None:
-        came = "the optimizer used what came of it" if step.taken else "the scaler skipped the step"
-        held = f", since gradients were not finite in {escape(', '.join(step.nonfinite))}" if step.nonfinite else ""
-        yield f"<li>In the end {came}{held}.</li>\n"
+    if outcome := outcome_of(record):
+        names = next(one.nonfinite for one in record.steps if one.number == first.step)
+        held = f", since gradients were not finite in {', '.join(names)}" if names else ""
+        yield f"<li>In the end {escape(outcome + held)}.</li>\n"
     yield "</ol>\n"
 
 
@@ -116,6 +116,13 @@ def _skips(record: TraceRecord) -> Iterator[str]:
         yield "<h2>Steps that were skipped</h2>\n"
         rows = [(str(one.number), f"{one.scale or 0:g}", ", ".join(one.nonfinite), one.because) for one in skipped]
         yield html_table(("Step", "Scale", "Not finite in", "Because"), rows, record.totals.skipped)
+
+
+def _lost(record: TraceRecord) -> Iterator[str]:
+    if record.lost:
+        yield "<h2>Gradients that float16 makes zero</h2>\n"
+        rows = [(one.module or "outside of modules", one.place, f"{one.share:.0%}") for one in record.lost]
+        yield html_table(("Module", "Line", "Share lost"), rows)
 
 
 def _profile(profile: StepProfile) -> Iterator[str]:

@@ -23,6 +23,8 @@ def render(record: TraceRecord) -> Iterator[str]:
     yield from _steps(record)
     if record.first is not None:
         yield from _first(record.first)
+        if outcome := outcome_of(record):
+            yield f"  in the end: {outcome}"
     elif record.totals.tried or not record.error:
         yield "No value that is not finite has reached the loss or the gradients."
     for one in record.defects:
@@ -60,18 +62,18 @@ def _course(name: str, form: str, values: Sequence[float | None]) -> str:
     known = [one for one in values if one is not None]
     if not known:
         return ""
-    first, last = f"{known[0]:{form}}", f"{known[-1]:{form}}"
-    return f"{name} {first}" if len(set(known)) == 1 else f"{name} {first} at first, {last} at last"
+    told = [f"{one:{form}}" for one in known]
+    return f"{name} {told[0]}" if len(set(told)) == 1 else f"{name} {told[0]} at first, {told[-1]} at last"
 
 
 def _first(first: FirstNonFinite) -> Iterator[str]:
     pass_ = "backward" if first.backward else "forward"
     yield f"First value that is not finite: step {first.step}, {pass_} pass"
     module = f" in `{printable(first.module)}` ({printable(first.kind)})" if first.module else ""
-    operation = f"`{first.operation}`" if first.operation else first.what
+    operation = f"`{first.operation}`" if first.operation else printable(first.what)
     yield f"  {printable(first.place)}: {operation}{module}: {range_in_words(first.result)}"
     for operand in first.operands:
-        yield f"    from {range_in_words(operand)}"
+        yield f"    from {operand_in_words(operand)}"
     page = f" (see `amplint explain {first.rule}`)" if first.rule else ""
     yield f"  why: {first.why}{page}"
 
@@ -81,6 +83,25 @@ def range_in_words(one: TensorRange) -> str:
     shape = "x".join(map(str, one.shape)) or "scalar"
     largest = f"largest {one.largest:.4g}" if math.isfinite(one.largest) else f"{one.largest}"
     return f"{one.dtype} {shape}, {largest}"
+
+
+def operand_in_words(one: TensorRange) -> str:
+    """What went into an operation, in a few words; a weight by its name."""
+    name = f"`{printable(one.name)}`, " if "." in one.name else ""
+    return f"{name}{range_in_words(one)}"
+
+
+def outcome_of(record: TraceRecord) -> str:
+    """What came of the first value that is not finite; empty where the step is not known."""
+    first = record.first
+    step = next((one for one in record.steps if first is not None and one.number == first.step), None)
+    if step is None:
+        return ""
+    if not step.taken:
+        return "the scaler skipped the step"
+    if step.is_lost:
+        return "the optimizer took the step with gradients that are not finite"
+    return "the gradients were finite, and the optimizer took the step"
 
 
 def _defect(one: SeenDefect) -> str:

@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from amplint.report.charts import BLUE, INK, ORANGE, RED, dress
-from amplint.report.markup import escape
+from amplint.report.charts import BLUE, INK, ORANGE, RED, dress, embedded
 from amplint.tracing.trace_record import StepRecord, TraceRecord
 
 if TYPE_CHECKING:
@@ -55,7 +54,6 @@ def timeline(record: TraceRecord) -> str:
     """
     if len(record.steps) < 2:
         return ""
-    from bokeh.embed import components
     from bokeh.layouts import gridplot
     from bokeh.models import Range1d
 
@@ -68,9 +66,8 @@ def timeline(record: TraceRecord) -> str:
     _mark_defects(figures[0], lanes[0], record)
     figures[-1].xaxis.axis_label = "step"
     grid = gridplot([[one] for one in figures], sizing_mode="stretch_width", toolbar_location="right")
-    script, element = components(grid)
     return (
-        f'<div class="chart" tabindex="0" role="img" aria-label="{escape(_in_words(record))}">{element}</div>{script}'
+        f"{embedded(grid, _in_words(record))}"
         '<p class="note keys"><kbd>\N{LEFTWARDS ARROW}</kbd> <kbd>\N{RIGHTWARDS ARROW}</kbd> move, <kbd>+</kbd> '
         f"<kbd>-</kbd> zoom, <kbd>0</kbd> shows all, once the chart has the focus.</p>\n<script>{_KEYS}</script>\n"
     )

@@ -217,18 +217,28 @@ def _compared(one: AmpObject, other: AmpObject, is_about_settings: bool, may_swi
             name == "dtype" and None in (value, instead)
         ):  # none: of a device that only the run tells
             continue
-        if name == _ENABLED and instead is False and (one.kind == "region" or not may_switch_off):
+        if name == _ENABLED and instead is False and _is_kept(one.kind, may_switch_off):
             yield Observation(Question.LOST, f"the {one.kind}, which is switched off,", True, False)
         elif name == _ENABLED and isinstance(value, Text) and instead is True:
             yield Observation(Question.LOST, f"the option `{value.code}` of the {one.kind}", True, False)
-        elif name == _DEVICE and one.kind == "region" and isinstance(value, str) and isinstance(instead, str):
-            yield Observation(Question.LOST, f"the region for {value!r}", True, False)
+        elif (
+            name == _DEVICE
+            and _is_kept(one.kind, may_switch_off)
+            and isinstance(value, str)
+            and isinstance(instead, str)
+        ):
+            yield Observation(Question.LOST, f"the {one.kind} for {value!r}", True, False)
         elif one.kind == "scaler" and not may_switch_off and _is_stuck(name, instead) and not _is_stuck(name, value):
             yield Observation(Question.LOST, f"a loss scale that moves ({name}={instead})", True, False)
         elif name == "dtype" and instead == precision.FLOAT32:
             yield Observation(Question.LOST, "half precision in a region", True, False)
         elif is_about_settings and _is_other(value, instead):
             yield Observation(Question.MEANT, f"{name} of a {one.kind}, {_shown(instead)},", True, False)
+
+
+def _is_kept(kind: str, may_switch_off: bool) -> bool:
+    """Whether something has to be on where it was: a scaler for a device that is not there switches itself off."""
+    return kind == "region" or not may_switch_off
 
 
 def _is_stuck(name: str, value: object) -> bool:

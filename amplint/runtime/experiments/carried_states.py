@@ -87,8 +87,12 @@ def _conditions_of_states(node: ast.AST, name: str, conditions: int = 0) -> Iter
     if isinstance(called, ast.Attribute) and called.attr == "state_dict" and _last_name(called.value) == name:
         yield conditions
     conditions += isinstance(node, (ast.If, ast.IfExp, ast.BoolOp))
-    for child in ast.iter_child_nodes(node):
-        yield from _conditions_of_states(child, name, conditions)
+    for _, value in ast.iter_fields(node):
+        asked = 0  # by the statements before, which leave the block
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield from _conditions_of_states(child, name, conditions + asked)
+                asked += isinstance(child, ast.If) and isinstance(child.body[-1], (ast.Return, ast.Raise, ast.Continue))
 
 
 class _Without(ast.NodeTransformer):

@@ -13,6 +13,8 @@ import torch
 import typing_extensions
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
+_HERE = os.path.join(os.getcwd(), "")
+"""The folder in which the program began; it may leave it."""
 _OWN = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep
 # The last two wrap what torch has deprecated.
 _BETWEEN = (
@@ -32,12 +34,18 @@ class SourceLine:
     line: int
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        """As a person reads it: files below the folder in which the program began, as seen from there."""
+        return f"{self.file.removeprefix(_HERE)}:{self.line}"
+
+
+def is_own(file: str) -> bool:
+    """Whether a file is amplint's."""
+    return file.startswith(_OWN)
 
 
 def in_torch(frame: FrameType | None) -> bool:
     """Whether a frame runs torch's own code; frames of amplint that stand in between do not count."""
-    while frame is not None and frame.f_code.co_filename.startswith(_OWN):
+    while frame is not None and is_own(frame.f_code.co_filename):
         frame = frame.f_back
     return frame is not None and frame.f_code.co_filename.startswith(_TORCH)
 

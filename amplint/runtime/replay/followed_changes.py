@@ -17,6 +17,7 @@ from amplint.model.literals import number
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File
 from amplint.runtime.changes import Change, changes, changes_in
+from amplint.runtime.replay.moved_statements import moved_into_regions
 from amplint.runtime.replay.walked_side import ASKING, Side
 from amplint.runtime.statement_parts import conjuncts, has_part
 from amplint.runtime.training.path_facts import feeding
@@ -30,17 +31,20 @@ _COMPUTING = (ast.BinOp, ast.UnaryOp)
 _INERT = (ast.Import, ast.ImportFrom, ast.Pass, ast.Continue, ast.Break)
 
 
-def changes_of(before: Side, after: Side, kind: HazardKind, is_patch: bool) -> list[Change]:
-    """What differs between two texts; for a defect that is about regions, what runs in one is told by the walks alone.
+def changes_of(before: Side, after: Side, own: File | None, kind: HazardKind, is_patch: bool) -> list[Change]:
+    """What differs between two texts; for a defect that is about regions, what leaves one is told by the walks alone.
 
     Args:
         before: the text as it stands.
         after: the text with the fix.
+        own: the text with the fix of the rule; None where that is what is judged, or nobody knows it.
         kind: that of the defect.
         is_patch: whether somebody else's patch is judged, of which no more counts than what it does to the functions on the path.
     """
     texts = before.file.source.text, after.file.source.text
     found = changes(*texts, kind in _ABOUT_REGIONS)
+    if kind in _ABOUT_REGIONS:
+        found += moved_into_regions(before, after, own)
     return changes_in(found, *texts, before.functions | after.functions) if is_patch else found
 
 
@@ -131,6 +135,8 @@ class _Following:
         old, new = change.old, change.new
         if _are_parts(old, new) and _has_parameters(new, change.after):
             return False  # the nets of a walk have no parts of their own
+        if _touches_otherwise(change, before, after):
+            return False
         if old is not None and new is not None:  # of what is put around the other only that is new
             if has_part(new, old):
                 return self._follows(new, old, change.after, after)
@@ -159,7 +165,7 @@ class _Following:
         if _is_unread_argument(node, statement):
             return False
         parts = [*_without(node, known)]
-        calls = [each for each in parts if isinstance(each, ast.Call)] or [*_around(node, statement)][-1:]
+        calls = [each for each in parts if isinstance(each, ast.Call)] or _innermost(node, statement)
         computes = any(isinstance(each, (ast.BinOp, ast.UnaryOp, ast.Lambda)) for each in parts)
         return bool(calls) and not computes and all(side.is_event(each) or _is_plain(each) for each in calls)
 
@@ -172,7 +178,7 @@ class _Following:
 
     def _follows_test(self, old: ast.expr, new: ast.expr) -> bool:
         """Whether a condition has become another one in a way that the walk knows of."""
-        if _shape(old) == _shape(new) and not self._is_about_scale(old):
+        if isinstance(new, ast.Constant) or (_shape(old) == _shape(new) and not self._is_about_scale(old)):
             return False  # it holds at other times
         mine, theirs = ({ast.dump(one): one for one in conjuncts(each)} for each in (old, new))
         changed = [each[key] for each, other in ((mine, theirs), (theirs, mine)) for key in each.keys() - other.keys()]
@@ -214,6 +220,21 @@ def _asks(node: ast.AST) -> bool:
     return any(isinstance(each, ast.Attribute) and each.attr in ASKING for each in ast.walk(node))
 
 
+def _touches_otherwise(change: Change, before: Side, after: Side) -> bool:
+    """Whether a call that shows gradients, or changes them, is given something else: how much is added to them, say."""
+    calls = [
+        [(each.lineno, ast.unparse(each)) for each in ast.walk(statement) if isinstance(each, ast.Call)]
+        for statement in (change.before, change.after)
+        if statement is not None
+    ]
+    if len(calls) < 2:
+        return False
+    mine, theirs = (
+        {text for row, text in each if (row, text) in side.touching} for each, side in zip(calls, (before, after))
+    )
+    return bool(mine - theirs and theirs - mine)
+
+
 def _is_unread_argument(node: ast.AST, statement: ast.stmt) -> bool:
     """Whether a part of a call decides what no event tells: the gradient that is given, the kind of a norm."""
     for call in ast.walk(statement):
@@ -244,6 +265,13 @@ def _without(tree: ast.AST, known: ast.AST | None) -> Iterator[ast.AST]:
     yield tree
     for child in ast.iter_child_nodes(tree):
         yield from _without(child, known)
+
+
+def _innermost(node: ast.AST, statement: ast.stmt) -> list[ast.Call]:
+    """The innermost call around a part of a statement; where that asks for parameters, also the call that is given them."""
+    around = [*_around(node, statement)]
+    asks = bool(around) and ast.unparse(around[-1].func).endswith(".parameters")
+    return around[-2:] if asks else around[-1:]
 
 
 def _around(node: ast.AST, statement: ast.stmt) -> Iterator[ast.Call]:

@@ -225,7 +225,20 @@ def _shown(trio: Trio, files: tuple[File, File]) -> Iterator[Observation]:
     theirs = _by_text(trio.after, files[1])
     for text in mine.keys() & theirs.keys() & right.keys():
         yield from _series(f"the loss that `{text}` shows", mine[text], theirs[text], right[text])
-    yield from _series(READING, *(record.readings for record in vars(trio).values()))
+    read = ((trio.before, files[0]), (trio.after, files[1]), (trio.reference, files[0]))
+    yield from _series(READING, *(_told_once(record, file) for record, file in read))
+
+
+def _told_once(record: RunRecord, file: File) -> list[float]:
+    """The readings of gradients, but for those that the same words in another place have just told."""
+    program = file.analysis.program
+    kept: list[tuple[int, float]] = []
+    for site, value in zip(record.reading_sites, record.readings):
+        last, told = kept[-1] if kept else (site, value)
+        words = [program.tree.text(program.places[each]) for each in (last, site)] if last != site else []
+        if not words or words[0] != words[1] or not agree(value, told, 0.0):
+            kept.append((site, value))
+    return [value for _, value in kept]
 
 
 def _by_text(record: RunRecord, file: File) -> dict[str, list[float]]:

@@ -35,6 +35,7 @@ from amplint.runtime.replay.followed_changes import (
     on_path,
     refuse_several_losses,
 )
+from amplint.runtime.replay.moved_statements import crosses_conditions
 from amplint.runtime.replay.path_observations import READING, observe, told_without_values
 from amplint.runtime.replay.path_walk import TooLong, Walk
 from amplint.runtime.replay.shown_units import wrong_gradients, wrong_units
@@ -90,7 +91,7 @@ class PathReplay:
             return Outcome(NOT_OBSERVABLE, f"the code is for {foreign!r}", self.observable.measure)
         kind = self.found.hazard.kind
         sides = Side(first, self.before), Side(second, self.after)
-        changed = changes_of(*sides, kind, self.is_patch)
+        changed = changes_of(*sides, self.own, kind, self.is_patch)
         refuse_several_losses(changed, sides[1])
         try:
             return self._judged(kept, changed, sides)
@@ -107,8 +108,9 @@ class PathReplay:
             subject = subject_of(self.found.hazard, first)
             altered = alterations(changed, sides[1])
             player = Trial(first, second, subject, self.device, self.seed, altered, by_scalers)
+            crossed = crosses_conditions(changed, *sides)
             sides = self._with_branches(changed, sides)
-            observed = [*self._observed(player, [*zip(*(each.aside for each in sides))])]
+            observed = [*self._observed(player, [*zip(*(each.aside for each in sides))], crossed)]
             if player.plain.before.readings and not player.plain.after.readings:
                 # Nobody is told of the gradients any more, or in another unit: that may be meant.
                 observed = [one for one in observed if one.what != READING]
@@ -211,19 +213,29 @@ class PathReplay:
                 sides, left = wider, still
         return sides
 
-    def _observed(self, player: Trial, aside: Sequence[tuple[Walk, Walk]]) -> Iterator[Observation]:
-        """What the runs along the path tell, and those along its neighbours."""
+    def _observed(self, player: Trial, aside: Sequence[tuple[Walk, Walk]], crossed: bool) -> Iterator[Observation]:
+        """What the runs along the path tell, and those along its neighbours.
+
+        Args:
+            player: plays the path.
+            aside: the paths through changes that the path does not lead through.
+            crossed: whether something comes to stand behind other conditions, which are then answered in other ways, too.
+        """
         first, second = self._walks
         kind, files = self.found.hazard.kind, (self.before, self.after)
         yield from observe(player.plain, first, second, kind, files)
         for pair in (*aside, *islice(variants(first, second), _VARIANTS)):
             other = replace(player, before=pair[0], after=pair[1], by_scalers=False).plain
-            yield from (one for one in observe(other, *pair, kind, files) if one.question is not Question.GONE)
+            is_asked_anew = pair[0] is first  # the defect has to be gone however that comes out
+            seen = observe(other, *pair, kind, files)
+            yield from (one for one in seen if one.question is not Question.GONE or (is_asked_anew and one.is_left))
         usual = ordinary(first, second)
-        if usual is not None:
-            other = replace(player, before=usual[0], after=usual[1], by_scalers=False).plain
+        more = [usual] if usual is not None else []
+        more += islice(branches(first, second), _BRANCHES if crossed else 0)
+        for pair in more:
+            other = replace(player, before=pair[0], after=pair[1], by_scalers=False).plain
             if _is_taken(other):
-                seen = observe(other, *usual, kind, files)
+                seen = observe(other, *pair, kind, files)
                 yield from (one for one in seen if one.question is not Question.GONE and not one.is_left)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -35,13 +36,16 @@ class Side:
     @cached_property
     def called(self) -> frozenset[tuple[int, str]]:
         """The calls that are events on the path: row, and text without layout."""
+        return self._places(each for each in self.events if not isinstance(each, (*_SILENT, Report)))
+
+    @cached_property
+    def touching(self) -> frozenset[tuple[int, str]]:
+        """Those that show gradients, or change them: of what else they are given no event tells."""
+        return self._places(each for each in self.events if isinstance(each, GradAccess))
+
+    def _places(self, events: Iterable[Event]) -> frozenset[tuple[int, str]]:
         program = self.file.analysis.program
-        nodes = {
-            id(node): node
-            for event in self.events
-            if event.site >= 0 and not isinstance(event, (*_SILENT, Report))
-            for node in [program.places[event.site]]
-        }
+        nodes = {id(node): node for each in events if each.site >= 0 for node in [program.places[each.site]]}
         spans = [(program.tree.range(each).start.row, program.tree.text(each)) for each in nodes.values()]
         return frozenset((row, _plain(text)) for row, text in spans)
 
@@ -55,7 +59,7 @@ class Side:
     def events_in(self, statement: ast.stmt) -> list[Event]:
         """The events on the path whose place begins in the rows of a statement."""
         rows = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
-        return [event for event in self.events if event.site >= 0 and self._row(event) in rows]
+        return [event for event in self.events if event.site >= 0 and self.row(event) in rows]
 
     def acts_in(self, statement: ast.stmt, kind: HazardKind) -> bool:
         """Whether more happens on the path in the rows of a statement than that something is computed or shown.
@@ -75,7 +79,8 @@ class Side:
         names = isinstance(loop.iter, (ast.Name, ast.Attribute)) and isinstance(loop.target, ast.Name)
         return names and any(row in inside for row, _ in self.called)
 
-    def _row(self, event: Event) -> int:
+    def row(self, event: Event) -> int:
+        """Where the place of an event on the path begins, which is in the text."""
         program = self.file.analysis.program
         return program.tree.range(program.places[event.site]).start.row
 

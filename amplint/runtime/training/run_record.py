@@ -54,6 +54,8 @@ class RunRecord:
     """What each backward pass added to the gradients of each optimizer."""
     readings: list[float] = field(default_factory=list)
     """The norm of the gradients at each reading of them."""
+    reading_sites: list[int] = field(default_factory=list)
+    """Where each of these readings stands."""
     reported: dict[int, list[float]] = field(default_factory=dict)
     """For the site of each report of a loss, in the order in which they were met: what was read out, time after time."""
     loss_errors: list[float] = field(default_factory=list)

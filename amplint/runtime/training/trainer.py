@@ -173,6 +173,7 @@ class Training(ABC):
             raise NotReplayable("gradients are changed by hand")
         elif event.by:
             self.record.readings.append(float(flat(map(self.gradient, names)).norm()))
+            self.record.reading_sites.append(event.site)
 
     # -- steps -----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,135 @@
+"""What a statement that moves comes to stand in, or leaves: conditions, and autocast regions."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from amplint.model.events import NO_GRAD, AutocastEnter
+from amplint.rule import File
+from amplint.runtime.changes import Change, function_at
+from amplint.runtime.replay.walked_side import Side
+
+_BLIND = frozenset({"print"})
+"""Functions that compute nothing that a region could change."""
+
+
+def crosses_conditions(found: Sequence[Change], before: Side, after: Side) -> bool:
+    """Whether a statement that happens on the path stands behind other conditions than it did.
+
+    Where such a condition comes out in one way all along the path, both texts do the same there: the others tell them apart.
+
+    Args:
+        found: the changes.
+        before: the text as it stands.
+        after: the text with the fix.
+    """
+    texts = [ast.parse(side.file.source.text) for side in (before, after)]
+    for one in found:
+        if one.is_move and one.before is not None and one.after is not None and after.events_in(one.after):
+            mine, theirs = (_conditions(tree, each) for tree, each in zip(texts, (one.before, one.after)))
+            if mine != theirs:
+                return True
+    return False
+
+
+def _conditions(tree: ast.Module, statement: ast.stmt) -> Counter[str]:
+    """The conditions around a statement of a text, each with the answer that leads there."""
+    row = statement.lineno
+    found: Counter[str] = Counter()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If):
+            for answer, block in (("if", node.body), ("else", node.orelse)):
+                if block and block[0].lineno <= row <= (block[-1].end_lineno or row):
+                    found[f"{answer} {ast.unparse(node.test)}"] += 1
+    return found
+
+
+def moved_into_regions(before: Side, after: Side, own: File | None) -> list[Change]:
+    """The statements that call something, and that a repair moves into a region, as the fix of the rule does not.
+
+    Args:
+        before: the text as it stands.
+        after: the text with the repair.
+        own: the text with the fix of the rule; None where that is what is judged, or nobody knows it.
+    """
+    headers = _regions(before) | _regions(after)
+    functions = before.functions | after.functions
+    mine, theirs = (_calls(each.file, headers, functions) for each in (before, after))
+    fixed = _calls(own, headers, functions) if own is not None else _Calls((), ())
+    moved = theirs.inside_texts - mine.inside_texts - (fixed.inside_texts - mine.inside_texts)
+    found: list[Change] = []
+    for statement in theirs.inside:
+        text = ast.unparse(statement)
+        old = next((each for each in mine.outside if ast.unparse(each) == text), None)
+        if moved[text] > 0 and old is not None and mine.outside_texts[text] > theirs.outside_texts[text]:
+            moved[text] -= 1
+            found.append(Change(old, statement, old, statement))
+    return found
+
+
+def _regions(side: Side) -> frozenset[str]:
+    """What the `with` statements that enter regions on the path are written like."""
+    entered = [each for each in side.events if isinstance(each, AutocastEnter) and each.region.device != NO_GRAD.device]
+    rows = {side.row(each) for each in entered if each.site >= 0}
+    contexts = [*_contexts(side.file)]
+    return frozenset(_header(each) for each in contexts if rows & {each.lineno, *(_rows_of_items(each))})
+
+
+def _contexts(file: File) -> Iterator[ast.With | ast.AsyncWith]:
+    for node in ast.walk(ast.parse(file.source.text)):
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            yield node
+
+
+def _rows_of_items(node: ast.With | ast.AsyncWith) -> Iterator[int]:
+    return (item.context_expr.lineno for item in node.items)
+
+
+def _header(node: ast.With | ast.AsyncWith) -> str:
+    return ", ".join(map(ast.unparse, node.items))
+
+
+@dataclass(frozen=True)
+class _Calls:
+    """The statements of a text that call something and hold no others."""
+
+    inside: Sequence[ast.stmt]
+    """Those in regions."""
+    outside: Sequence[ast.stmt]
+    """The others."""
+
+    @property
+    def inside_texts(self) -> Counter[str]:
+        return Counter(map(ast.unparse, self.inside))
+
+    @property
+    def outside_texts(self) -> Counter[str]:
+        return Counter(map(ast.unparse, self.outside))
+
+
+def _calls(file: File, headers: Collection[str], functions: Collection[str]) -> _Calls:
+    """The statements that call something, of some functions.
+
+    Args:
+        file: the text.
+        headers: what the `with` statements that enter regions are written like.
+        functions: the names of the functions.
+    """
+    text = file.source.text
+    rows = [(each.lineno, each.end_lineno or 0) for each in _contexts(file) if _header(each) in headers]
+    inside: list[ast.stmt] = []
+    outside: list[ast.stmt] = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign)) and _calls_unknown(node):
+            if function_at(text, node.lineno) in functions:
+                is_inside = any(first <= node.lineno <= last for first, last in rows)
+                (inside if is_inside else outside).append(node)
+    return _Calls(inside, outside)
+
+
+def _calls_unknown(statement: ast.stmt) -> bool:
+    calls = [each for each in ast.walk(statement) if isinstance(each, ast.Call)]
+    return any(not (isinstance(each.func, ast.Name) and each.func.id in _BLIND) for each in calls)
