@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
@@ -24,6 +25,7 @@ from amplint import __version__
 from amplint.diagnostics import FileReport, Footing
 from amplint.engine import registry, report_codec
 from amplint.engine.cache_storage import Storage
+from amplint.engine.cached_explorations import explorations_in
 from amplint.engine.config import Settings
 from amplint.engine.config_values import KEYS
 from amplint.system import reading
@@ -86,7 +88,8 @@ class Cache:
         # What decides on which files are looked at, and what becomes of findings, does not decide on what is found.
         others = {each.field: getattr(Settings, each.field) for each in KEYS.values() if not each.finds}
         choice = repr((replace(settings, origin="", **others), _engine()))
-        self._name = f"{digest(choice.encode())}.cache"
+        self._choice = digest(choice.encode())
+        self._name = f"{self._choice}.cache"
         self._entries, self._others = self._load()
         self._standing = _Standing(self._others)
         self._used: set[str] = set()
@@ -207,6 +210,10 @@ class Cache:
     def edited_key(self, path: str) -> str:
         """What the entry for a file is found by as an editor last gave it."""
         return self.key(path, explicit=False) + _EDITED
+
+    def explorations(self) -> AbstractContextManager[None]:
+        """Have what runs inside follow no path again that was followed for an earlier text of an editor."""
+        return explorations_in(self._storage, self._choice)
 
     def save(self) -> None:
         """Write what is new.

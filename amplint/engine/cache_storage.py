@@ -22,6 +22,9 @@ from amplint.system.reading import read_file
 VARIABLE = "AMPLINT_CACHE_DIR"
 """The environment variable that names the folder."""
 
+EXPLORED = ".explored"
+"""Ends the names of files that hold what paths have shown."""
+
 _SEAL = 32
 """Bytes of a seal, and of the secret."""
 _ROOTS = 100
@@ -205,7 +208,7 @@ def _remove(folder: Path) -> bool:
     """Remove the folder of a root with all that amplint wrote there; whether that is done."""
     with suppress(OSError):  # another run was faster, or there is something that is not ours
         for path in folder.iterdir():
-            if path.name in _MARKS or path.suffix in (".cache", ".tmp"):
+            if path.name in _MARKS or path.suffix in (".cache", EXPLORED, ".tmp"):
                 path.unlink()
         folder.rmdir()
         return True

@@ -166,7 +166,8 @@ def _known_or_checked(task: Task, cache: Cache) -> FileReport:
         report = cache.by_content(key, task.display, None, content)
         if report is not None:
             return report
-    report = check_one(task)
+    with cache.explorations():
+        report = check_one(task)
     cache.keep(edited, None, content, report)
     return report
 

@@ -69,6 +69,10 @@ class Memory:
         self._answers[kind][key] = self._answers[kind].pop(key)  # asked for last
         return found[0]
 
+    def kept(self, kind: Kept) -> Iterator[tuple[Hashable, Any]]:
+        """What is kept of a kind, each with its key; what was asked for last comes last."""
+        yield from ((key, answer) for key, (answer, _) in self._answers.get(kind, {}).items())
+
 
 _NOTHING = Memory({})
 _in_use = _NOTHING

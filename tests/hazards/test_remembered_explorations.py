@@ -44,11 +44,11 @@ class Counting(Memory):
 
     def __init__(self) -> None:
         super().__init__({Kept.EXPLORATIONS: 1_000_000})
-        self.kept = 0
+        self.counted = 0
 
     def keep(self, kind: Kept, key: Hashable, answer: object, weight: int) -> None:
         super().keep(kind, key, answer, weight)
-        self.kept += kind is Kept.EXPLORATIONS
+        self.counted += kind is Kept.EXPLORATIONS
 
 
 def shown(code: str) -> list[tuple[object, ...]]:
@@ -93,9 +93,9 @@ def test_an_edit_that_changes_no_slice_follows_no_path_again(old: str, new: str)
     assert edited != TRAIN
     memory = Counting()
     with remembering(memory):
-        before, followed = shown(TRAIN), memory.kept
+        before, followed = shown(TRAIN), memory.counted
         after = shown(edited)
-    assert followed and memory.kept == followed
+    assert followed and memory.counted == followed
     assert before == shown(TRAIN) and after == shown(edited)
     assert len(after) == 2
 
@@ -114,9 +114,9 @@ def test_an_edit_that_changes_what_happens_is_followed(old: str, new: str, left:
     memory = Counting()
     with remembering(memory):
         shown(TRAIN)
-        followed = memory.kept
+        followed = memory.counted
         after = shown(edited)
-        assert memory.kept > followed
+        assert memory.counted > followed
         assert shown(TRAIN) != after
     assert after == shown(edited)
     assert len(after) == left
