@@ -18,6 +18,9 @@ from program import AMPLINT, amplint, environment, hear_interrupts, problems
 
 pytest.importorskip("torch", reason="profiling needs torch: pip install 'amplint[trace]'")
 
+from amplint.profile.profile_record import ModeSummary, ProfileRecord
+from amplint.report.profile.text import meanings
+
 PROGRAMS = Path(__file__).parent / "programs"
 SHORT = ("--steps", "4", "--warmup", "2")
 
@@ -206,3 +209,10 @@ def test_bad_input_of_a_profile_is_one_line(arguments: tuple[str, ...], problem:
     assert (done.returncode, done.stdout) == (2, "")
     (said,) = problems(done)
     assert problem in said
+
+
+@pytest.mark.parametrize("kept", [None, 4096])
+def test_a_number_that_was_not_counted_is_explained(kept: int | None) -> None:
+    mode = ModeSummary("float32", 5, 0.1, 0.1, 0.1, 0.0, 0.0, 1, 1, kept, 5, 0, None, False, False, ())
+    record = ProfileRecord("train.py", "cpu", "a CPU", "2.13.0", 5, 1, 3, modes=[mode])
+    assert any("`--warmup 2`" in line for line in meanings(record)) == (kept is None)

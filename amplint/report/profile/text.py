@@ -75,6 +75,8 @@ def meanings(record: ProfileRecord) -> Iterator[str]:
         EMULATED: "no GPU: times say nothing and are left out; peak: the resident set of the process on the CPU; kept: by "
         "autograd for the backward pass, in CUDA's dtypes",
     }[record.device]
+    if any(one.kept is None for one in record.modes):
+        yield "kept is counted in the second step of a warm-up (`--warmup 2`), unless the program has such hooks of its own"
     yield "losses: the mean distance from those of float32 with the same seed, over their mean; seeds: of float32 with others"
 
 
