@@ -16,7 +16,7 @@ import demo_pack
 import pytest
 from checkout import ROOT
 from fixture_harness import fixtures_of
-from skipped_files import SkippedFiles
+from skipped_tests import Noted, SkippedTests
 
 from amplint.engine import checker, registry, relevance, rule_pages, selection
 
@@ -40,8 +40,10 @@ _LONGEST = {
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rule", metavar="CODE", help="only the fixtures, the page and the tests of one rule")
     parser.addoption("--all-dresses", action="store_true", help="every fixture in every dress, not three of each rule")
-    parser.addoption("--note-skipped", metavar="FILE", help="write to FILE which test files something was skipped of")
-    parser.addoption("--only-noted", metavar="FILE", help="only the test files that FILE names, one a line")
+    parser.addoption(
+        "--note-skipped", metavar="FILE", help="write to FILE which tests were skipped for want of PyTorch"
+    )
+    parser.addoption("--only-noted", metavar="FILE", help="only the tests, or files, that FILE names, one a line")
     parser.addoption("--write-fixed", action="store_true", help="write the .fixed.py of the selected fixtures")
 
 
@@ -49,13 +51,17 @@ def pytest_configure(config: pytest.Config) -> None:
     if (code := config.getoption("--rule")) and not _module_of(code):
         raise pytest.UsageError(f"--rule: no rule has the code {code}")
     if (noted := config.getoption("--note-skipped")) and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(SkippedFiles(Path(noted)))
+        config.pluginmanager.register(SkippedTests(Path(noted)))
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False  # files with many tests first: those that take long have few
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest first, so that of several processes none works alone in the end."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of the files that `--only-noted` leaves, the tests that it names; what takes longest first, so that of several processes
+    none works alone in the end."""
+    if noted := _noted(config):
+        items[:], others = noted.split(items)
+        config.hook.pytest_deselected(items=others)
     items.sort(key=lambda item: item.path not in _LONGEST)
 
 
@@ -76,13 +82,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if collection_path.is_dir() or not (code or noted):
         return None
     path = collection_path.relative_to(ROOT).as_posix()
-    return True if (noted and path not in noted) or (code and path not in _speaking_of(code)) else None
+    return True if (noted and path not in noted.files) or (code and path not in _speaking_of(code)) else None
 
 
-def _noted(config: pytest.Config) -> frozenset[str]:
-    """The files that `--only-noted` leaves; empty without it."""
+def _noted(config: pytest.Config) -> Noted | None:
+    """What `--only-noted` leaves; None without it."""
     file = config.getoption("--only-noted")
-    return frozenset(Path(file).read_text(encoding="utf-8").split()) if file else frozenset()
+    return Noted.read(Path(file)) if file else None
 
 
 def _speaking_of(code: str) -> set[str]:

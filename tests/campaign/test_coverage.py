@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-pytest.importorskip("torch", reason="the campaign runs programs: pip install 'amplint[verify]'")
+pytest.importorskip("torch", reason="the campaign runs programs with torch: pip install 'amplint[verify]'")
 pytest.importorskip("hypothesis", reason="the campaign draws programs with hypothesis")
 
 from hypothesis import HealthCheck, Phase, find, settings

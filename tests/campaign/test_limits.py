@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("torch", reason="the campaign runs programs: pip install 'amplint[verify]'")
+pytest.importorskip("torch", reason="the campaign runs programs with torch: pip install 'amplint[verify]'")
 
 from .agreement import examine
 from .limits import GUESSES, LIMITS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("torch", reason="the campaign runs programs: pip install 'amplint[verify]'")
+pytest.importorskip("torch", reason="the campaign runs programs with torch: pip install 'amplint[verify]'")
 pytest.importorskip("hypothesis", reason="the campaign draws programs with hypothesis")
 
 from . import plants  # noqa: F401  # each module files its plants
