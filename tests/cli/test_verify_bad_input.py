@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from program import hear_interrupts
 from test_cli_verify import DEVICE, LOOP
+from test_cli_verify import amplint as in_this_process
 
 pytest.importorskip("torch")
 
@@ -48,9 +49,12 @@ def amplint(folder: Path, *arguments: str, script: str = "") -> subprocess.Compl
         (("-", "train.py"), "error: `-` cannot be combined with other paths"),
     ],
 )
-def test_what_cannot_be_is_one_line(code: Path, arguments: tuple[str, ...], said: str) -> None:
-    run = amplint(code, "verify", *DEVICE, "train.py", *arguments)
-    assert (run.returncode, run.stdout) == (2, "")
+def test_what_cannot_be_is_one_line(
+    code: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(code)
+    run = in_this_process("verify", *DEVICE, "train.py", *arguments)
+    assert (run.exit_code, run.stdout) == (2, "")
     assert run.stderr.startswith(said) and run.stderr.count("\n") == 1
     assert (code / "train.py").read_text() == LOOP
 
@@ -130,10 +134,13 @@ def test_a_torch_that_is_too_old_is_one_line(code: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["--device=cpu", "--seed=1", "--timeout=5"])
-def test_how_to_replay_is_not_said_where_nothing_is_replayed(code: Path, option: str) -> None:
-    run = amplint(code, "check", "--fix", option, ".")
+def test_how_to_replay_is_not_said_where_nothing_is_replayed(
+    code: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    monkeypatch.chdir(code)
+    run = in_this_process("check", "--fix", option, ".")
     name = option.partition("=")[0]
-    assert run.returncode == 2
+    assert run.exit_code == 2
     assert run.stderr.startswith(f"error: `{name}` without `--verify`: nothing is replayed")
     assert (code / "train.py").read_text() == LOOP
 
