@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from amplint.file import File
+from amplint.model.events import Region
+from amplint.model.torch import precision
 from amplint.syntax.tree import Tree
 
 _HALF = re.compile("[Hh]alf|float16|fp16|bf16|FP16|BF16|utocast")
@@ -32,12 +34,35 @@ def idle_functions(tree: Tree, sought: Iterable[cst.CSTNode]) -> list[cst.Functi
 
 
 def lowering(file: File) -> Iterator[cst.CSTNode]:
-    """The nodes that may bring values to half, whoever calls."""
+    """The nodes that may bring values to half, whoever calls.
+
+    Not a region that is known to be off, nor the name of a function of the file, whose own text says what it does.
+    """
     tree, contexts = file.tree, file.contexts
-    yield from (each for each in tree.find(cst.WithItem) if contexts.of(each.item) is not None)
-    yield from (each for each in tree.find(cst.FunctionDef) if any(contexts.decorating(each)))
-    yield from (each for each in tree.find(cst.Name) if _HALF.search(each.value))
-    yield from (each for each in tree.find(cst.SimpleString) if _HALF.search(each.value))
+    entered: list[tuple[cst.CSTNode, Region | None]] = [
+        (item, contexts.of(item.item)) for item in tree.find(cst.WithItem)
+    ]
+    for function in tree.find(cst.FunctionDef):
+        regions = contexts.decorating(function)
+        entered += [(each, contexts.of(each.decorator)) for each in function.decorators if regions]
+        if any(region.lowers for region in regions):
+            yield function
+    yield from (node for node, region in entered if region is not None and region.lowers)
+    off = {node for node, region in entered if region is not None and not region.lowers}
+    defined = {function.name.value for function in tree.find(cst.FunctionDef)}.difference(precision.CASTS)
+    words: list[cst.Name | cst.SimpleString] = [*tree.find(cst.Name), *tree.find(cst.SimpleString)]
+    for said in words:
+        if said.value not in defined and _HALF.search(said.value) and off.isdisjoint(tree.ancestors(said)):
+            if not _only_tells(tree, said):
+                yield said
+
+
+def _only_tells(tree: Tree, said: cst.CSTNode) -> bool:
+    """Whether a word stands in a docstring, or in an import that gives nothing another name, which says it again in use."""
+    alias = tree.enclosing(said, cst.ImportAlias)
+    if isinstance(alias, cst.ImportAlias):
+        return alias.asname is None
+    return isinstance(tree.parent(said), cst.Expr) or tree.enclosing(said, cst.ImportFrom) is not None
 
 
 def _top(tree: Tree, node: cst.CSTNode) -> cst.CSTNode:
