@@ -36,10 +36,11 @@ def repair(file: File, found: Found, what: str, applicability: Applicability = S
     target = _target(file, users, block)
     if target is None or target in file.tree.ancestors(found.related["scaled"]):
         return NoFix(f"no statement before {what} has room for `unscale_`")
-    others = found.calls_at_home(Unscale)
+    calls = found.calls_at_home(Unscale)
+    others = _beside(file, calls, found.node)
     wanted = found.hazard.scaler, found.hazard.optimizer
     all_ = [node for event, node in found.events(Unscale) if (event.scaler, event.optimizer) == wanted]
-    if not set(others).issuperset(all_):
+    if not set(calls).issuperset(all_):
         return NoFix("another function calls `unscale_`, and a second call would raise")
     late = [call for call in others if file.tree.span(call) > file.tree.span(target)]
     if any(_is_between(file, found.related["scaled"], call, target) for call in others):
@@ -58,10 +59,10 @@ def repair(file: File, found: Found, what: str, applicability: Applicability = S
 
 def _spelled(file: File, found: Found) -> tuple[cst.Call | None, str, str]:
     """The step that takes the gradients, and how scaler and optimizer are written there."""
-    step = hazard_calls.only(found.calls_at_home(ScalerStep))
+    step = hazard_calls.only(_beside(file, found.calls_at_home(ScalerStep), found.node))
     if step is not None:
         return step, hazard_calls.base_text(file, step), hazard_calls.argument_text(file, step)
-    step = hazard_calls.only(found.calls_at_home(OptimizerStep))
+    step = hazard_calls.only(_beside(file, found.calls_at_home(OptimizerStep), found.node))
     scale = next(iter(found.calls_at_home(Scale)), None)
     if step is None or scale is None:
         return None, "", ""
@@ -106,11 +107,11 @@ class _Uses:
         for kind in KINDS:
             for found in file.analysis.of(kind, elsewhere=True):
                 alike = self._nodes.setdefault(self._gradients(found), {})
-                alike.setdefault(self._sides(found.node), []).append(found.node)
+                alike.setdefault(_sides(self._file, found.node), []).append(found.node)
 
     def beside(self, found: Found) -> _Users:
         """The uses of the same gradients that may happen in one iteration with this one."""
-        gradients, sides = self._gradients(found), self._sides(found.node)
+        gradients, sides = self._gradients(found), _sides(self._file, found.node)
         if (gradients, sides) not in self._users:
             alike = self._nodes[gradients]
             nodes = [node for each in alike if not _exclude_each_other(each, sides) for node in alike[each]]
@@ -121,9 +122,22 @@ class _Uses:
         home = self._file.tree.enclosing(found.node, cst.FunctionDef)
         return found.hazard.scaler, found.hazard.optimizer, found.hazard.at("scaled"), home
 
-    def _sides(self, node: cst.CSTNode) -> _Sides:
-        inside = (node, *self._file.tree.ancestors(node))
-        return tuple((above, part) for part, above in zip(inside, inside[1:]) if isinstance(above, _BRANCHES))
+
+def _sides(file: File, node: cst.CSTNode) -> _Sides:
+    inside = (node, *file.tree.ancestors(node))
+    around = ((above, part) for part, above in zip(inside, inside[1:]) if isinstance(above, _BRANCHES))
+    return tuple((above, part) for above, part in around if part is not _asked_by(above))
+
+
+def _asked_by(branch: cst.If | cst.IfExp | cst.Match) -> cst.BaseExpression:
+    """What a branch decides by, which runs whichever side it takes."""
+    return branch.subject if isinstance(branch, cst.Match) else branch.test
+
+
+def _beside(file: File, calls: list[cst.Call], use: cst.CSTNode) -> list[cst.Call]:
+    """The calls that may run in one iteration with a use: none on another side of a branch around it."""
+    sides = _sides(file, use)
+    return [call for call in calls if not _exclude_each_other(_sides(file, call), sides)]
 
 
 def _exclude_each_other(one: _Sides, other: _Sides) -> bool:
