@@ -15,8 +15,9 @@ from amplint.engine.fixer import fixable, never_applied
 from amplint.report.evidence.text import place, verdict
 from amplint.runtime.device_choice import choose_device
 from amplint.runtime.evidence import Evidence
+from amplint.runtime.repairs import FixableFinding
 from amplint.runtime.verdict import CONFIRMED
-from amplint.runtime.verify import FixableFinding, ReplayPlan, Verifier
+from amplint.runtime.verify import ReplayPlan, Verifier
 from amplint.source import Source
 
 

@@ -245,9 +245,3 @@ def where(left: Value, right: Value, node: cst.CSTNode) -> Value:
 def truth(node: cst.CSTNode) -> Tensor:
     """A tensor of truth values."""
     return Tensor(precision.BOOL, 0.0, 1.0, node, core=node)
-
-
-def operation_name(call: cst.Call) -> str:
-    """The name of the function or method that is called, in-place forms included."""
-    function = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
-    return function.value.rstrip("_") if isinstance(function, cst.Name) else ""

@@ -47,7 +47,7 @@ class DtypeHazard:
 
 def calls_followed(tree: Tree) -> bool:
     """Whether a tree holds any exponential, logarithm or power at all."""
-    calls = (arithmetic.operation_name(call) for call in tree.find(cst.Call))
+    calls = (_operation_name(call) for call in tree.find(cst.Call))
     return bool(tree.find(cst.Power)) or any(name in arithmetic.FOLLOWED for name in calls)
 
 
@@ -165,3 +165,9 @@ def _narrowings(operations: Iterable[Operation]) -> Iterator[tuple[Operation, cs
             for flow in part.through:
                 if flow.operation.node is part.made and flow.operation.op in arithmetic.EXPONENTIALS:
                     yield flow.operation, operation.node
+
+
+def _operation_name(call: cst.Call) -> str:
+    """The name of the function or method that is called, in-place forms included."""
+    function = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
+    return function.value.rstrip("_") if isinstance(function, cst.Name) else ""

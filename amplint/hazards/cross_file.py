@@ -7,7 +7,8 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.hazards.entry_points import Entry, explore, objects_in
+from amplint.hazards.entry_points import Entry, explore
+from amplint.hazards.objects_in_reach import objects_in
 from amplint.lowering.graph_tools import events_in
 from amplint.lowering.graphs import Graphs
 from amplint.lowering.linked_graphs import linked

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
-from amplint.lowering import precision_tests
+from amplint.lowering import precision_tests, scale_comparisons
 from amplint.lowering.counters import CounterReader, SideKind
 from amplint.lowering.function_scope import FunctionScope
 from amplint.lowering.kept_settings import KeptSettings
@@ -134,31 +134,11 @@ class ConditionReader:
             told = precision_tests.contains(key, refs, left, right)
             inside = told or Test(key, refs, self._where(self._kind(node), left, right))
             return Not(inside) if isinstance(operator, cst.NotIn) else inside
-        return self._scale_fell(node, left, operator, right) or self._test(node, self._ordered(node))
-
-    def _scale_fell(
-        self, node: cst.Comparison, left: cst.BaseExpression, operator: cst.BaseCompOp, right: cst.BaseExpression
-    ) -> Condition | None:
-        """`scaler.get_scale() < before` and its variants: the question whether the last step was skipped."""
-        if not isinstance(operator, (cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual)):
-            return None
-        before_left, before_right = self._is_before(left, right), self._is_before(right, left)
-        if before_left == before_right:
-            return None
-        less = isinstance(operator, (cst.LessThan, cst.LessThanEqual))
-        strict = isinstance(operator, (cst.LessThan, cst.GreaterThan))
-        # `after < before` and `before > after` mean skipped; `after >= before` and `before <= after` mean stepped.
-        if strict:
-            return self._test(node, "skipped") if less == before_right else None
-        return Not(self._test(node, "skipped")) if less == before_left else None
-
-    def _is_before(self, node: cst.BaseExpression, other: cst.BaseExpression) -> bool:
-        """Whether `node` is a scale kept from before the step, and `other` the scale after it."""
-        kept = isinstance(node, cst.Name) and node.value in self._scope.scale_names
-        if "get_scale" in set(words(other)):
-            return kept or (isinstance(node, (cst.Name, cst.Attribute)) and "scale" in " ".join(words(node)).lower())
-        both = kept and isinstance(other, cst.Name) and other.value in self._scope.scale_names
-        return both and isinstance(node, cst.Name) and vocabulary.BEFORE.search(node.value) is not None
+        fell = scale_comparisons.fell(left, operator, right, self._scope.scale_names)
+        if fell is None:
+            return self._test(node, self._ordered(node))
+        skipped = self._test(node, "skipped")
+        return skipped if fell else Not(skipped)
 
     def _equality(self, left: cst.BaseExpression, right: cst.BaseExpression) -> Condition:
         if isinstance(left, (cst.SimpleString, cst.Integer)):

@@ -16,6 +16,7 @@ from amplint.model.torch import names as torch_names
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.nodes import children
 from amplint.syntax.words import words
+from amplint.uses import gradient_additions
 
 CLIP_METHODS = frozenset(name.rpartition(".")[2] for name in torch_names.CLIPS)
 _IN_PLACE_CLIPS = frozenset({"clamp_", "clip_"})
@@ -121,7 +122,7 @@ class GradientReader:
         elif attribute in ("mul_", "div_") and len(call.args) == 1 and self.keeps_scale(call.args[0].value):
             pass
         elif attribute.endswith("_"):
-            by = self._program.readings.adds(call, func.value) if attribute in _ADDING else ""
+            by = gradient_additions.added(self._program.flow, call, func.value) if attribute in _ADDING else ""
             self._emit(GradAccess(self._site(call), owners, writes=True, by=by))
             self.rescale_by(call, *(arg.value for arg in call.args))
         return Provenance(() if attribute in SCALE_FREE else (GRADIENT,), computes=True)

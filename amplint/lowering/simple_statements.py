@@ -16,6 +16,7 @@ from amplint.model.events import GradAccess, ZeroGrad
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.nodes import children
 from amplint.syntax.words import words
+from amplint.uses import gradient_additions
 
 _TIMES = (cst.MultiplyAssign, cst.DivideAssign)
 _LEAVING = frozenset({"exit", "sys.exit", "os._exit", "quit"})
@@ -99,7 +100,7 @@ class SimpleStatementReader:
     def _change_grad(
         self, node: cst.CSTNode, target: cst.BaseExpression, change: cst.BaseExpression, adds: bool
     ) -> None:
-        by = self._program.readings.adds(change, target) if adds else ""
+        by = gradient_additions.added(self._program.flow, change, target) if adds else ""
         owners = self._scope.grad_owners(target)
         self._builder.emit(GradAccess(self._builder.site(node), owners, writes=True, by=by))
         self._gradients.rescale_by(node, change)

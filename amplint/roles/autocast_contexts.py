@@ -14,7 +14,8 @@ from amplint.model.events import NO_GRAD, Region
 from amplint.model.records import changed, frozen
 from amplint.model.torch import names as torch_names
 from amplint.roles.context_values import ContextValues
-from amplint.roles.region_settings import RegionSettings, one_dtype, region_arguments
+from amplint.roles.region_makers import PARTIAL, RegionMakers
+from amplint.roles.region_settings import one_dtype
 from amplint.roles.replaced_methods import ReplacedMethods
 from amplint.roles.wrapping_decorators import WrappingDecorators
 from amplint.syntax.classes import Classes
@@ -23,17 +24,8 @@ from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
 
 _NO_GRAD = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad"})
-_PARTIAL = frozenset({"functools.partial"})
 _GENERATED = frozenset({"contextlib.contextmanager", "contextlib.asynccontextmanager"})
 _MAX_DEPTH = 8
-
-
-@frozen
-class Maker:
-    """What makes autocast regions when it is called: the class under one of `names`, or a partial of it with `preset`."""
-
-    names: frozenset[str]
-    preset: tuple[cst.Arg, ...] = ()
 
 
 @frozen
@@ -46,7 +38,7 @@ class RegionSwitch:
     leaves_out: bool
 
 
-class Contexts(RegionSettings):
+class Contexts(RegionMakers):
     """Reads context managers of one file.
 
     Args:
@@ -150,50 +142,6 @@ class Contexts(RegionSettings):
             return ()
         return overridden.decorators
 
-    def maker(self, node: cst.BaseExpression, seen: frozenset[cst.CSTNode] = frozenset()) -> Maker | None:
-        """What an expression makes regions by, once it is called; None for anything else, regions themselves included.
-
-        Args:
-            node: any expression.
-            seen: the expressions that have led here: `autocast = partial(autocast, ...)` leads to itself.
-        """
-        if node in seen:
-            return None
-        if isinstance(node, cst.Call):
-            first = node.args[0].value if node.args and self._names.all_in(node.func, _PARTIAL) else None
-            made = self.maker(first, seen | {node}) if first is not None else None
-            return Maker(made.names, (*made.preset, *node.args[1:])) if made is not None else None
-        if self._names.all_in(node, torch_names.AUTOCAST):
-            return Maker(self._names.resolve(node))
-        makers = [self.maker(value, seen | {node}) for value in self._values.behind(node)]
-        return makers[0] if makers and all(made == makers[0] for made in makers) else None
-
-    def sources(self, node: cst.BaseExpression, seen: frozenset[cst.CSTNode] = frozenset()) -> list[cst.Call]:
-        """The calls of the class, or of `functools.partial` with it, that give a context its settings.
-
-        Args:
-            node: what is entered.
-            seen: as in `maker`.
-        """
-        if node in seen:
-            return []
-        if isinstance(node, cst.Call):
-            if self._names.all_in(node.func, torch_names.AUTOCAST) or self.maker(node) is not None:
-                return [node]
-            return [source for each in self._values.behind(node.func) for source in self.sources(each, seen | {node})]
-        return [source for value in self._values.behind(node) for source in self.sources(value, seen | {node})]
-
-    def settings(self, source: cst.Call) -> Region:
-        """The region that one of the `sources` asks for; of a partial, what it presets."""
-        made = self.maker(source)
-        if made is not None:
-            return self.region(made.names, made.preset)
-        return self.region(self._names.resolve(source.func), source.args)
-
-    def switch(self, source: cst.Call) -> cst.BaseExpression | None:
-        """What one of the `sources` is given as `enabled`, if anything."""
-        return region_arguments(self._names.resolve(source.func), source.args).get("enabled")
-
     def only_makes(self, call: cst.Call) -> bool:
         """Whether a call does nothing but make an autocast region, which somebody has yet to enter."""
         if self.maker(call.func) is not None:
@@ -244,7 +192,7 @@ class Contexts(RegionSettings):
             return NO_GRAD if isinstance(first, cst.Name) and first.value == "False" else None
         if isinstance(func, cst.Lambda):
             return self._of(func.body, depth + 1)
-        if isinstance(func, cst.Call) and func.args and self._names.all_in(func.func, _PARTIAL):
+        if isinstance(func, cst.Call) and func.args and self._names.all_in(func.func, PARTIAL):
             return self._called(func.args[0].value, [*func.args[1:], *args], depth + 1)
         if isinstance(func, cst.Call):
             chooser = self._helper(func.func)
@@ -288,7 +236,3 @@ class Contexts(RegionSettings):
             return owner.method(func.attr.value)
         found = self._imports.defined(func)
         return found if isinstance(found, cst.FunctionDef) else None
-
-    def behind(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-        """What a context, or what makes one, may be, one step back; empty when something unknown is among it."""
-        return self._values.behind(node)

@@ -11,10 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import lru_cache
-from os.path import commonprefix
 from textwrap import shorten
 
-from amplint.diagnostics import Edit
 from amplint.python_ast.definitions import around
 from amplint.runtime.renamed_locals import rename
 from amplint.runtime.statement_parts import conjuncts, header_of, inner_blocks, parts_apart
@@ -238,23 +236,3 @@ def _share(mine: str, theirs: str) -> float:
     matcher = SequenceMatcher[str](None, parts[0], parts[1], autojunk=False)
     bound = min(matcher.real_quick_ratio(), matcher.quick_ratio())
     return matcher.ratio() if bound >= _ALIKE else bound
-
-
-def edits_between(before: str, after: str) -> list[Edit]:
-    """Edits that make one text the other, as small as whole lines and their common ends let them be.
-
-    Args:
-        before: the one text.
-        after: the other one.
-    """
-    mine, theirs = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    edits: list[Edit] = []
-    for tag, start, end, there, until in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():
-        if tag == "equal":
-            continue
-        old, new = "".join(mine[start:end]), "".join(theirs[there:until])
-        head = len(commonprefix((old, new)))
-        tail = len(commonprefix((old[head:][::-1], new[head:][::-1])))
-        offset = len("".join(mine[:start]))
-        edits.append(Edit(offset + head, offset + len(old) - tail, new[head : len(new) - tail]))
-    return edits

@@ -13,8 +13,9 @@ from amplint.engine.fixed_text import apply, compiles
 from amplint.engine.registry import load_rules
 from amplint.python_ast.definitions import DefinitionRows, around, definitions
 from amplint.runtime.evidence import Evidence
+from amplint.runtime.repairs import Repair
 from amplint.runtime.verdict import ADDED, CONFIRMED, ERROR, NOT_REPLAYABLE, PARTLY, REFUTED, REMOVED, STANDS, Outcome
-from amplint.runtime.verify import Repair, ReplayPlan, verify_repairs
+from amplint.runtime.verify import ReplayPlan, verify_repairs
 from amplint.source import Source
 
 

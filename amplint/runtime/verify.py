@@ -10,16 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from amplint.diagnostics import Diagnostic, Fix
-from amplint.engine.fixed_text import apply, compiles
+from amplint.diagnostics import Diagnostic
+from amplint.engine.fixed_text import compiles
 from amplint.engine.pool import Died, LastAnswer, TimeLimit, Workers, worker_count
 from amplint.engine.registry import load_rules
 from amplint.model.observables import NON_FINITE, VALUE_ERROR
 from amplint.rule import Rule
-from amplint.runtime.changes import edits_between
 from amplint.runtime.devices import CUDA, Device, require_torch
 from amplint.runtime.evidence import Evidence
 from amplint.runtime.execution.tree_copies import place_for_copies
+from amplint.runtime.repairs import FixableFinding, Repair, own_repair
 from amplint.runtime.replay.neighbouring_fixes import judge_in_company
 from amplint.runtime.verdict import ERROR, NOT_REPLAYABLE, REFUTED, Outcome
 from amplint.source import Source
@@ -30,13 +30,6 @@ Replay = Callable[[Source, Source, Diagnostic, Rule, str, int, bool], Outcome]
 _PATIENCE = 300.0
 """Seconds by the clock after which a replay is killed that uses no processor time, or ten times the limit on that if it is more:
 other programs may have the processors."""
-
-
-class FixableFinding(NamedTuple):
-    """A finding that has a fix, and the file it is about."""
-
-    source: Source
-    diagnostic: Diagnostic
 
 
 class ReplayPlan(NamedTuple):
@@ -54,36 +47,6 @@ class ReplayPlan(NamedTuple):
     limit: float = 60.0
     jobs: int = 0
     trust: bool = False
-
-
-class Repair(NamedTuple):
-    """A file before and after a repair of one finding, whoever wrote it.
-
-    Attributes:
-        before: the file with the finding.
-        after: the file with the repair.
-        diagnostic: the finding, as it is in `before`.
-        neighbours: the other findings in `before`, whose fixes may be applied before and after, where they hide what it does.
-        patched: whether the repair is the work of somebody else, and not the fix of `diagnostic`.
-        remaining: the findings that such a repair leaves in `after`.
-    """
-
-    before: Source
-    after: Source
-    diagnostic: Diagnostic
-    neighbours: tuple[Diagnostic, ...] = ()
-    patched: bool = False
-    remaining: tuple[Diagnostic, ...] = ()
-
-    def with_fixes(self, neighbours: Sequence[Diagnostic]) -> Source | None:
-        """The repaired file with the fixes of neighbours besides; None where they cannot stand together."""
-        if self.patched:
-            names = {one.name for one in neighbours}
-            text, _ = apply(self.after, [one for one in self.remaining if one.fix is not None and one.name in names])
-            return replace(self.after, text=text)
-        repair = replace(self.diagnostic, fix=Fix("", tuple(edits_between(self.before.text, self.after.text))))
-        text, together = apply(self.before, [*neighbours, repair])
-        return replace(self.before, text=text) if len(together) > len(neighbours) else None
 
 
 class _Task(NamedTuple):
@@ -139,7 +102,7 @@ class Verifier:
         in_file: dict[str, list[Diagnostic]] = {}
         for source, diagnostic in findings:
             in_file.setdefault(source.path, []).append(diagnostic)
-        return self.repairs([_own_repair(one, in_file[one.source.path]) for one in findings], on_progress)
+        return self.repairs([own_repair(one, in_file[one.source.path]) for one in findings], on_progress)
 
     def repairs(self, repairs: Sequence[Repair], on_progress: _Progress = None) -> Iterator[Evidence]:
         """The evidence on repairs, in their order.
@@ -195,12 +158,6 @@ def verify_repairs(repairs: Sequence[Repair], how: ReplayPlan, on_progress: _Pro
     """See `Verifier.repairs`; the processes end with the last of them."""
     with Verifier(how) as verifier:
         yield from verifier.repairs(repairs, on_progress)
-
-
-def _own_repair(finding: FixableFinding, in_file: Sequence[Diagnostic]) -> Repair:
-    source, diagnostic = finding
-    fixed, _ = apply(source, [diagnostic])
-    return Repair(source, replace(source, text=fixed), diagnostic, tuple(one for one in in_file if one != diagnostic))
 
 
 def _without_replay(repair: Repair) -> Outcome | None:

@@ -9,13 +9,13 @@ What is not understood counts for nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import libcst as cst
 
 from amplint.model import vocabulary
-from amplint.model.events import ADD, COMPARE, MEASURE
+from amplint.model.events import COMPARE, MEASURE
 from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.bindings import targets
 from amplint.syntax.nodes import within
@@ -23,6 +23,8 @@ from amplint.syntax.tree import Tree
 from amplint.syntax.value_flow import ValueFlow
 from amplint.syntax.value_uses import How
 from amplint.syntax.words import words
+from amplint.uses.gradient_additions import has_gradient
+from amplint.uses.value_tests import finds_trouble, is_zero_value
 
 _CLIP = "clip"
 _RANK = ("", MEASURE, COMPARE, _CLIP)
@@ -36,12 +38,8 @@ _PASSES = frozenset(
     "concat sum max min abs sqrt list tuple sorted tensor as_tensor array asarray round zip enumerate reversed fsum numpy any "
     "all mean dict get values items int square pow".split()
 )
-_COPIES = frozenset({"detach", "clone", "float", "to"})
-"""Methods of weights that return the same numbers."""
-_ZEROS = frozenset({"zeros", "zeros_like", "new_zeros"})
 _NOT_SHOWN = frozenset({"len", "isinstance", "hasattr", "all_reduce", "reduce"})
 _CHANGES_GRADIENTS = re.compile(r"clip_grad|_foreach_mul_|_foreach_div_")
-_NOISE = re.compile(r"^(randn|randn_like|rand_like|normal|normal_|noise)$")
 
 
 class _Use(NamedTuple):
@@ -96,29 +94,6 @@ class Readings:
         """What the result of a call that measures gradients is used for; empty where the scale does not matter."""
         verdict = self._verdicts(_Use(call, call)).get(call, "")
         return "" if verdict == _CLIP else verdict
-
-    def adds(self, change: cst.CSTNode, target: cst.BaseExpression) -> str:
-        """ "add" if a change of the gradient `target` adds something that is plainly not scaled: the weights, or noise.
-
-        Args:
-            change: the statement, or the call.
-            target: the gradient that it changes.
-        """
-        found = set(words(change))
-        if "get_scale" in found:
-            return ""
-        if any(map(_NOISE.match, found)):
-            return ADD
-        if len(list(_gradients(change))) > 1:
-            return ""  # another gradient, scaled like this one
-        weights = path_of(target).removesuffix(".data").removesuffix(".grad")
-        plain = [each for each in within(change) if path_of(each) in (weights, f"{weights}.data")]
-        return ADD if weights and any(map(self._is_whole, plain)) else ""
-
-    def _is_whole(self, weights: cst.CSTNode) -> bool:
-        """Whether weights are used as they are, or a copy of them is; not their shape, say."""
-        use = self._flow.use(weights)
-        return use.how is not How.ATTRIBUTE and (use.how is not How.METHOD or use.name in _COPIES)
 
     # -- following a value -----------------------------------------------------------------------------------------
 
@@ -199,7 +174,7 @@ class Readings:
         """Whether a place is reached only where something has been found to be NaN or infinite, which no scale changes."""
         below = node
         for above in self._tree.ancestors(node):
-            if isinstance(above, cst.If) and below is above.body and _finds_trouble(above.test):
+            if isinstance(above, cst.If) and below is above.body and finds_trouble(above.test):
                 return True
             below = above
         return False
@@ -208,13 +183,13 @@ class Readings:
         """Whether a call multiplies gradients by its argument, or clips them."""
         if _CHANGES_GRADIENTS.search(name):
             return True
-        return name.endswith("_") and isinstance(call.func, cst.Attribute) and _has_gradient(call.func)
+        return name.endswith("_") and isinstance(call.func, cst.Attribute) and has_gradient(call.func)
 
     def _operand(self, parent: cst.BinaryOperation, use: _Use) -> _Step:
         if self._knows_the_scale(parent):
             return _NOTHING
         divides = isinstance(parent.operator, cst.Divide)
-        is_ratio = divides and _has_gradient(parent.left) and _has_gradient(parent.right)
+        is_ratio = divides and has_gradient(parent.left) and has_gradient(parent.right)
         return _NOTHING if is_ratio else self._on(parent, use)
 
     def _knows_the_scale(self, node: cst.BaseExpression) -> bool:
@@ -233,7 +208,7 @@ class Readings:
         if not others or isinstance(target.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn)):
             return _NOTHING
         other = others[0]
-        is_zero = all(map(_is_zero, self._flow.meant(other) or [other]))
+        is_zero = all(map(is_zero_value, self._flow.meant(other) or [other]))
         if is_zero or self._knows_the_scale(parent) or {"inf", "nan", "Infinity", "None"} & set(words(other)):
             return _NOTHING
         return self._end(use, COMPARE, parent)
@@ -241,7 +216,7 @@ class Readings:
     # -- names -----------------------------------------------------------------------------------------------------
 
     def _assigned(self, target: cst.CSTNode, use: _Use) -> _Step:
-        if _has_gradient(target):
+        if has_gradient(target):
             return self._end(use, _CLIP, target)
         if isinstance(target, cst.Name):
             return self._loads(target.value, target, use)
@@ -267,27 +242,3 @@ class Readings:
         if not calls and use.at is not None and self._tree.root(statement) is self._tree.module:
             return self._end(use, MEASURE, use.at)
         return _Step(tuple(_Use(call, use.at) for call in calls))
-
-
-def _is_zero(value: cst.BaseExpression) -> bool:
-    """Whether a value is zero, or a tensor of zeros."""
-    if isinstance(value, cst.Call):
-        return called_name(value) in _ZEROS
-    return isinstance(value, (cst.Integer, cst.Float)) and float(value.evaluated_value) == 0
-
-
-def _finds_trouble(test: cst.BaseExpression) -> bool:
-    """Whether a test holds where something is NaN or infinite: `isnan(x).any()`, `not isfinite(x).all()`."""
-    negated = isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not)
-    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
-        return _finds_trouble(test.left) or _finds_trouble(test.right)
-    asked = " ".join(words(test))
-    return "finite" in asked if negated else vocabulary.TROUBLE.search(asked) is not None
-
-
-def _gradients(node: cst.CSTNode) -> Iterator[cst.Attribute]:
-    return (each for each in within(node) if isinstance(each, cst.Attribute) and each.attr.value == "grad")
-
-
-def _has_gradient(node: cst.CSTNode) -> bool:
-    return next(_gradients(node), None) is not None

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from amplint.runtime.device_choice import choose_device
 from amplint.runtime.devices import EMULATED
+from amplint.runtime.repairs import Repair
 from amplint.runtime.verdict import CONFIRMED, REFUTED, Outcome
-from amplint.runtime.verify import Repair, ReplayPlan, verify_repairs
+from amplint.runtime.verify import ReplayPlan, verify_repairs
 
 from .by_hand import RIGHT, WRONG, Case, cases
 from .mutants import Mutant, sampled

@@ -11,7 +11,7 @@ from fixture_harness import fixtures_of
 from amplint.diagnostics import Diagnostic
 from amplint.engine.fixed_text import apply
 from amplint.engine.registry import load_rules
-from amplint.runtime.verify import Repair
+from amplint.runtime.repairs import Repair
 from amplint.source import Source
 from amplint.testing import Fixture
 

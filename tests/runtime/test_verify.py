@@ -17,8 +17,9 @@ from amplint.engine.fixer import fixable
 from amplint.runtime.device_choice import choose_device
 from amplint.runtime.devices import AUTO, CPU, CUDA, EMULATED, Device, DeviceError
 from amplint.runtime.evidence import Evidence
+from amplint.runtime.repairs import FixableFinding
 from amplint.runtime.verdict import CONFIRMED, ERROR, NOT_REPLAYABLE, REFUTED
-from amplint.runtime.verify import FixableFinding, ReplayPlan, Verifier, verify_findings
+from amplint.runtime.verify import ReplayPlan, Verifier, verify_findings
 from amplint.source import Source
 
 torch = pytest.importorskip("torch", reason="replays need torch: pip install 'amplint[verify]'")

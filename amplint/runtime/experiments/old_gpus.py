@@ -17,10 +17,10 @@ import torch
 from amplint.diagnostics import Diagnostic, Edit
 from amplint.model.events import Region
 from amplint.rule import File
-from amplint.runtime.changes import edits_between
 from amplint.runtime.experiments.matmul_dtype import product_dtype
 from amplint.runtime.measures.measurement import Figure, Measurement
 from amplint.runtime.recording.patches import Patches
+from amplint.runtime.text_edits import edits_between
 from amplint.runtime.training.run_record import NotReplayable
 
 _EMULATES, _COMPUTES = (7, 5), (8, 0)

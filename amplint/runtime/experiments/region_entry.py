@@ -9,7 +9,7 @@ import torch
 
 from amplint.diagnostics import Diagnostic
 from amplint.model import observables
-from amplint.roles.autocast_contexts import Maker
+from amplint.roles.region_makers import Maker
 from amplint.rule import File
 from amplint.runtime.experiments.matmul_dtype import product_dtype
 from amplint.runtime.measures.measurement import NONE, Figure, Measurement

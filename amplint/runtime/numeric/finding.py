@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from amplint.diagnostics import Diagnostic
-from amplint.runtime.changes import Change, changes, changes_in, edits_between, function_at
+from amplint.runtime.changes import Change, changes, changes_in, function_at
+from amplint.runtime.numeric.body_results import BACKWARD, RETURN, BodyResult, matching
 from amplint.runtime.numeric.choices import Path
 from amplint.runtime.numeric.expression import (
     Apply,
@@ -21,7 +22,8 @@ from amplint.runtime.numeric.expression import (
 )
 from amplint.runtime.numeric.facts import DtypeTrace
 from amplint.runtime.numeric.finding_place import body_holding, body_of, counterparts, part_at, same_body, span_after
-from amplint.runtime.numeric.reader import BACKWARD, RETURN, BodyResult, Reader, matching
+from amplint.runtime.numeric.reader import Reader
+from amplint.runtime.text_edits import edits_between
 from amplint.runtime.training.run_record import NotReplayable
 
 

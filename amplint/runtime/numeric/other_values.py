@@ -20,13 +20,14 @@ from amplint.model.torch import precision
 from amplint.rule import File
 from amplint.runtime.changes import Change, changes
 from amplint.runtime.criterion import Observation, Question
+from amplint.runtime.numeric.body_results import BACKWARD, RETURN, YIELD, BodyResult, matching
 from amplint.runtime.numeric.calls import GivenValues
 from amplint.runtime.numeric.choices import Path
 from amplint.runtime.numeric.expression import Apply, Container, Expression, Literal, Operand, Outside, Thing, is_same
 from amplint.runtime.numeric.facts import DtypeTrace
 from amplint.runtime.numeric.finding_place import same_body
 from amplint.runtime.numeric.meaning import is_unlike
-from amplint.runtime.numeric.reader import BACKWARD, RETURN, YIELD, BodyResult, Reader, matching
+from amplint.runtime.numeric.reader import Reader
 from amplint.runtime.numeric.same_operands import SameOperands
 from amplint.runtime.numeric.sources import BodyScope
 from amplint.runtime.training.run_record import NotReplayable

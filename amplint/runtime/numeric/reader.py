@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import libcst as cst
 
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.values import Tensor
 from amplint.model.torch import precision
+from amplint.runtime.numeric.body_results import BACKWARD, RETURN, YIELD, BodyResult, computable
 from amplint.runtime.numeric.choices import Choices, Path
-from amplint.runtime.numeric.expression import Apply, Container, Expression, Literal, Operand, Outside, Thing, unlisted
+from amplint.runtime.numeric.expression import Apply, Container, Expression, Literal, Operand, Outside, Thing
 from amplint.runtime.numeric.facts import DtypeTrace
 from amplint.runtime.numeric.sources import BodyScope
 from amplint.runtime.numeric.terms import BINARY
 from amplint.syntax.names import dotted
 
-BACKWARD, RETURN, YIELD = "backward", "return", "yield"
 _UNROLLED = 8
-
-
-@dataclass(frozen=True)
-class BodyResult:
-    """What a body comes to: what is differentiated, returned, yielded or assigned (`kind` is then the target's source)."""
-
-    kind: str
-    occurrence: int
-    value: Expression
-    is_scaled: bool = False
 
 
 class Reader(Choices):
@@ -174,7 +163,7 @@ class Reader(Choices):
     def file(self, kind: str, value: Expression, scope: BodyScope) -> None:
         if scope.frame is self._entry:
             occurrence = sum(each.kind == kind for each in self.results)
-            self.results.append(BodyResult(kind, occurrence, _computable(value), id(value) in self.scaled))
+            self.results.append(BodyResult(kind, occurrence, computable(value), id(value) in self.scaled))
 
     def _assign(self, target: cst.BaseExpression, value: Expression, scope: BodyScope) -> None:
         if isinstance(target, (cst.Tuple, cst.List)):
@@ -241,24 +230,3 @@ class Reader(Choices):
         other = () if orelse is None else (orelse,) if isinstance(orelse, cst.If) else orelse.body.body
         branches: tuple[Sequence[cst.CSTNode], ...] = (node.body.body, other)
         self._statements(branches[self.way(node, scope)], scope)
-
-
-def _computable(value: Expression) -> Expression:
-    """A value without those items of it that nothing can be computed from, if there are others."""
-    if not isinstance(value, Container):
-        return value
-    items = tuple(map(_computable, value.items))
-    foreign = [unlisted([item]) for item in items]
-    if items and all(foreign):
-        return foreign[0] or value
-    return replace(value, items=tuple(Literal(None) if none else item for item, none in zip(items, foreign)))
-
-
-def matching(results: Sequence[BodyResult], wanted: BodyResult) -> BodyResult | None:
-    """The counterpart of a result among those of the text with the fix.
-
-    Args:
-        results: what comes of the body with the fix.
-        wanted: the result before it.
-    """
-    return next((each for each in results if (each.kind, each.occurrence) == (wanted.kind, wanted.occurrence)), None)

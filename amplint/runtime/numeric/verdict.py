@@ -15,14 +15,15 @@ from amplint.runtime.criterion import Observation, Question, judge
 from amplint.runtime.devices import CPU
 from amplint.runtime.measures.measurement import NONE
 from amplint.runtime.numeric.answer import Comparison, Inquiry
+from amplint.runtime.numeric.body_results import BACKWARD, RETURN
 from amplint.runtime.numeric.compute import CompiledExpression
+from amplint.runtime.numeric.digits import judged_by_digits
 from amplint.runtime.numeric.expression import Apply, Expression, Literal
 from amplint.runtime.numeric.facts import DtypeTrace
 from amplint.runtime.numeric.finding import Differing, Pair, pairs
 from amplint.runtime.numeric.finding_place import above, aside
 from amplint.runtime.numeric.meaning import EVERYDAY, is_alike, kept_in_float32, kept_in_half, meant
 from amplint.runtime.numeric.operand_kinds import FREE, ORDINARY, bounds, kinds
-from amplint.runtime.numeric.reader import BACKWARD, RETURN
 from amplint.runtime.numeric.same_operands import SameOperands, aligned, fitting
 from amplint.runtime.numeric.sweep import Layout
 from amplint.runtime.numeric.tally import NARROW, Tally, tally
@@ -43,10 +44,6 @@ _GPUS = frozenset({"cuda", "xpu", "mtia", "maia"})
 """Device types with CUDA's autocast table."""
 _SCALE = 65536.0
 """The factor of the loss with which a `GradScaler` starts."""
-_ROUNDING = 2.0**-12
-"""Half of the largest relative error of one rounding to float16: what two values that differ by less have in common."""
-_BETTER, _NO_BETTER = 2, 1.1
-"""How many times as small an error is that a repair makes smaller, and one that it leaves."""
 _WIDE = DType(precision.FLOAT64)
 _RESULTS = {BACKWARD: "the backward pass", RETURN: "what is returned"}
 _SHAPES_DECIDE = "what the fixed expression means depends on the number of dimensions, which the file does not tell"
@@ -174,7 +171,7 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool, 
         outcome = trial if scale == 1.0 else outcome
         is_idle = any(one.is_left for one in defect) and not any(one.after and not one.before for one in defect)
         if by_digits and not any(one.before != one.after for one in defect):
-            return _by_digits(found, everything, outcome, beyond)
+            return judged_by_digits(found, everything, outcome, beyond)
         if given and outcome.verdict != NOT_OBSERVABLE:
             return outcome
     return outcome
@@ -194,25 +191,6 @@ def _means_the_same(differing: Differing, seed: int) -> bool:
         return False
     points = [each for each in both.sweep.points() if each.even and abs(each.at) <= EVERYDAY[1]]
     return all(is_alike(both.compared(), each) for each in (both.sweep.ordinary(), *points))
-
-
-def _by_digits(found: Tally, everything: Sequence[Observation], outcome: Outcome, beyond: Sequence[str]) -> Outcome:
-    """The outcome of a fix that makes a finite value more exact."""
-    before, after = found.digits
-    if not found.told or before <= _ROUNDING:
-        return outcome
-    given = {key: value for key, value in outcome.reference.items() if key in ("points", "shape")}
-    mine, fixed = ({observables.VALUE_ERROR: digits} for digits in (before, after))
-    shown = replace(outcome, measure=observables.VALUE_ERROR, before=mine, after=fixed, reference=given)
-    if after * _NO_BETTER < before < after * _BETTER:
-        return replace(
-            shown, verdict=NOT_OBSERVABLE, reason="something else that is computed in half loses as many digits"
-        )
-    exact = [
-        Observation(Question.GONE, what, False, before >= factor * after)
-        for what, factor in (("the value", _BETTER), ("the last digits of the value", 8))
-    ]
-    return judge([*exact, *everything], replace(shown, series={}, axis=None), beyond=beyond)
 
 
 _Trial = tuple[float, tuple[frozenset[int], frozenset[int]], dict[str, "float | str"]]

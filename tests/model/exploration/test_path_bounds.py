@@ -13,7 +13,7 @@ from textwrap import indent
 import pytest
 from lowered import file_of, in_loop, kinds
 
-from amplint.hazards.entry_points import objects_in
+from amplint.hazards.objects_in_reach import objects_in
 from amplint.model.exploration import flow_graph
 from amplint.model.exploration.effects import Flows
 from amplint.model.exploration.explorer import MAX_WORK, Explorer

@@ -17,10 +17,10 @@ from amplint.engine.fixed_text import apply
 from amplint.engine.linter import lint_source
 from amplint.engine.registry import load_rules
 from amplint.rule import Rule
+from amplint.runtime.repairs import Repair
 from amplint.runtime.replay.finding_replay import replay
 from amplint.runtime.replay.neighbouring_fixes import judge_in_company
 from amplint.runtime.verdict import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, REFUTED, Outcome
-from amplint.runtime.verify import Repair
 from amplint.source import Source
 
 RULES = {rule.code: rule for rule in load_rules()}
