@@ -263,14 +263,14 @@ def test_a_prefix_counts_for_all_of_its_codes() -> None:
 def test_a_prefix_is_judged_by_the_rules_that_are_on_by_default() -> None:
     text = "import torch.amp\nx = 1  # noqa: AMP1\ny = 1  # noqa: AMP101, AMP2\nz = 1  # noqa: AMP124\n"
 
-    def told(**settings: tuple[str, ...]) -> list[str]:
-        report = check_bytes("train.py", text.encode(), Settings(Path(), **settings), Path("train.py"))
+    def told(settings: Settings) -> list[str]:
+        report = check_bytes("train.py", text.encode(), settings, Path("train.py"))
         return [diagnostic.message for diagnostic in report.diagnostics]
 
     prefixes = ["Suppression of `AMP1` is not used", "Suppression of `AMP101`, `AMP2` is not used"]
-    assert told() == prefixes
-    assert told(extend_select=("AMP124",)) == [*prefixes, "Suppression of `AMP124` is not used"]
-    assert told(select=("AMP101", "AMP901")) == ["Suppression of `AMP101` is not used"]
+    assert told(Settings(Path())) == prefixes
+    assert told(Settings(Path(), extend_select=("AMP124",))) == [*prefixes, "Suppression of `AMP124` is not used"]
+    assert told(Settings(Path(), select=("AMP101", "AMP901"))) == ["Suppression of `AMP101` is not used"]
 
 
 def test_places_are_those_of_the_words() -> None:
