@@ -83,15 +83,17 @@ def shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Shar
     """`I/N`, one of several parts of the files.
 
     Raises:
-        click.BadParameter: it is of another form.
+        click.BadParameter: it is of another form, or there is no such part.
     """
     if value is None:
         return None
     from amplint.engine.shards import Shard
 
     number, slash, of = value.partition("/")
-    if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+    if not (slash and number.isdecimal() and of.isdecimal() and int(of)):
         raise click.BadParameter(f"`{value}` is not of the form I/N, such as 1/4", ctx, param)
+    if not 1 <= int(number) <= int(of):
+        raise click.BadParameter(f"of {int(of)} parts there is no number {int(number)}", ctx, param)
     return Shard(int(number), int(of))
 
 

@@ -152,7 +152,8 @@ def check_source(
     if report.error and not report.diagnostics:
         return report
     selected = [diagnostic for diagnostic in report.diagnostics if diagnostic.code in active]
-    kept = tuple(selected) if settings.ignore_noqa else suppress(source, selected, active, names(index))
+    opt_in = frozenset(rule.code for rule in index if not rule.default)
+    kept = tuple(selected) if settings.ignore_noqa else suppress(source, selected, active, names(index), opt_in)
     if report.error:  # a comment may be there for a rule that crashed
         kept = tuple(diagnostic for diagnostic in kept if diagnostic.code != UNUSED_SUPPRESSION)
     return replace(report, diagnostics=_as_wanted(kept, settings, index), entered=entered)

@@ -44,6 +44,7 @@ class _Run(NamedTuple):
 
     source: Source
     active: frozenset[str]
+    opt_in: frozenset[str]
     known: Mapping[str, str]
     used: set[tuple[int, str]]
 
@@ -55,17 +56,23 @@ class _Run(NamedTuple):
 
 
 def suppress(
-    source: Source, diagnostics: Sequence[Diagnostic], active: frozenset[str], known: Mapping[str, str]
+    source: Source,
+    diagnostics: Sequence[Diagnostic],
+    active: frozenset[str],
+    known: Mapping[str, str],
+    opt_in: frozenset[str] = frozenset(),
 ) -> tuple[Diagnostic, ...]:
     """What remains of a file's findings, and what there is to say about its suppression comments, in order of place.
 
-    A code that was not looked for is never called unused; nor is anything in a file that does not parse.
+    A code that was not looked for is never called unused; nor is a prefix, unless all that stand for it by default were
+    looked for; nor is anything in a file that does not parse.
 
     Args:
         source: the file.
         diagnostics: what was found in it.
         active: the codes that were looked for.
         known: the name of each code.
+        opt_in: the codes that are off by default.
     """
     if "amplint" not in source.text and "noqa" not in source.text.lower():
         return tuple(diagnostics)
@@ -79,7 +86,7 @@ def suppress(
         if remaining is not None:
             kept.append(remaining)
     if not any(diagnostic.code == SYNTAX_ERROR for diagnostic in diagnostics):
-        kept.extend(_about(_Run(source, active, known, used), directives, at))
+        kept.extend(_about(_Run(source, active, opt_in, known, used), directives, at))
     return tuple(sorted(kept, key=lambda diagnostic: diagnostic.sort_key))
 
 
@@ -138,7 +145,8 @@ def _unused(run: _Run, directive: Directive) -> Iterator[Diagnostic]:
 
 
 def _is_unused(run: _Run, word: DirectiveWord, directive: Directive) -> bool:
-    judged = bool(word.codes) and word.codes <= run.active and not word.codes & ENGINE_CODES
+    expected = word.codes - run.opt_in or word.codes
+    judged = bool(expected) and expected <= run.active and not word.codes & ENGINE_CODES
     return judged and not any((directive.start, code) in run.used for code in word.codes)
 
 

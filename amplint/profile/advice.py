@@ -42,6 +42,8 @@ def advise(record: ProfileRecord) -> Advice:
     if record.stopped and not others:
         return Advice("", "Nothing but float32 was measured.", ())
     if not any(turn.regions for turn in record.turns):
+        if elsewhere := next((turn.elsewhere for turn in record.turns if turn.elsewhere), ""):
+            return _for_another_device(elsewhere, record)
         why = f"The program enters no `torch.autocast` region for {_type(record)}: there is no precision to choose."
         first = f'Put the forward pass and the loss under `torch.autocast("{_type(record)}")` to compare precisions.'
         return Advice("", why, (first, *(_waiting(plain) if record.device != EMULATED else ())))
@@ -58,6 +60,11 @@ def advise(record: ProfileRecord) -> Advice:
         return Advice("", headline, (*_why_not(record, plain, others, because), *warnings))
     best = _best(paying)
     return Advice(best.mode, f"Train in {_named(best)}.", (*_why(best, plain, others, record), *warnings))
+
+
+def _for_another_device(entered: str, record: ProfileRecord) -> Advice:
+    why = f"The regions of the program are for {entered}, and it was profiled for {_type(record)}."
+    return Advice("", why, (f"`--device {entered}` compares its precisions.",) if entered in (CPU, CUDA) else ())
 
 
 def is_fit(one: ModeSummary, record: ProfileRecord) -> bool:

@@ -44,6 +44,7 @@ class TurnRecord:
         regions: how often an autocast region of the device was entered.
         enabled: how many of them the program itself has switched on.
         scalers: how many scalers the program has made.
+        elsewhere: the device of regions that were entered for another one, such as `cpu`; empty without such.
     """
 
     mode: str
@@ -65,6 +66,7 @@ class TurnRecord:
     regions: int = 0
     enabled: int = 0
     scalers: int = 0
+    elsewhere: str = ""
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ class Steering:
 
     def __init__(self, mode: str, device: str, shift: int, wakes: bool, on_enter: Callable[[], None]) -> None:
         self.entered = self.enabled = self.scalers = 0
+        self.elsewhere = ""
         self._mode, self._type, self._is_gpu = mode, CPU if device == CPU else CUDA, device == CUDA
         self._shift, self._wakes, self._on_enter = shift, wakes, on_enter
         self._dtype = _DTYPES.get(mode)
@@ -76,6 +77,8 @@ class Steering:
             region.fast_dtype = self._dtype or region.fast_dtype
             self._set_tf32()
             self._on_enter()
+        elif region._enabled:
+            self.elsewhere = str(region.device).partition(":")[0]
         return original(*args, **kwargs)
 
     def _scaler(self, original: Callable[..., None]) -> Callable[..., None]:

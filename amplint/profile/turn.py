@@ -57,6 +57,7 @@ def run_turn(turn: Turn) -> TurnRecord:
         turn.mode, turn.round, ending.exit_code, problem, ending.traceback, False, times, watch.losses(), watch.tried,
         watch.skipped(), memory.peak(turn.device) if times else None, watch.resting, watch.kept(), watch.batch,
         watch.weights, memory.capacity(turn.device), steering.entered, steering.enabled, steering.scalers,
+        steering.elsewhere,
     )  # fmt: skip
 
 
@@ -65,10 +66,12 @@ def _why(ending: Ending, turn: Turn, counted: int) -> str:
     when = f"after {counted + turn.warm_up} steps" if counted else "before the warm-up was over"
     last = ending.error
     if last:
-        return f"the program failed {when}: {last}"
+        from amplint.tracing.cuda_scripts import refusal_of
+
+        return f"the program failed {when}: {last}{refusal_of(last, turn.device)}"
     if ending.stopped or ending.exit_code:
         return f"{ending.stopped or f'exit code {ending.exit_code}'} {when}"
-    return f"the program ended {when}; a turn takes {turn.warm_up + turn.steps} steps, `--warmup` and `--steps` ask for fewer"
+    return f"the program ended {when}; a turn takes {turn.warm_up + turn.steps} steps: try smaller `--warmup` and `--steps`"
 
 
 def on_device(kind: str) -> AbstractContextManager[None]:

@@ -11,11 +11,13 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from amplint.runtime.device_names import CPU, EMULATED
 from amplint.runtime.emulation.cuda_autocast import cuda_autocast
 from amplint.runtime.recording.call_sites import in_torch
 from amplint.runtime.recording.patches import Patches
 from amplint.tracing.cuda_answers import ACCELERATOR, CUDA
 
+_NO_GPU = " (the program asks for a GPU: try --device cuda-emulated, or a machine with one)"
 _NOT_EMULATED = " (more than cuda-emulated has of a GPU: try --device cpu, or a machine with one)"
 _REFUSALS = ("Torch not compiled with CUDA", "Found no NVIDIA driver", "CUDA error", "_cuda_", "dummy base class")
 _MOVES = frozenset({torch.Tensor.to, torch.nn.Module.to})
@@ -141,10 +143,13 @@ def _loaded(load: Callable[..., Any]) -> Callable[..., Any]:
     return loaded
 
 
-def refusal_of(error: str) -> str:
+def refusal_of(error: str, device: str) -> str:
     """Why a program has failed without a GPU, in words; empty where its failure is another one.
 
     Args:
         error: what it has raised.
+        device: `cuda`, `cuda-emulated` or `cpu`: what it ran on.
     """
-    return _NOT_EMULATED if any(one in error for one in _REFUSALS) else ""
+    if not any(one in error for one in _REFUSALS):
+        return ""
+    return {EMULATED: _NOT_EMULATED, CPU: _NO_GPU}.get(device, "")

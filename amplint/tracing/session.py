@@ -84,10 +84,10 @@ def run_traced(script: Script, options: TraceOptions, describe: Describe) -> tup
     record = session.record
     record.command, record.exit_code, record.stopped = script.command, ending.exit_code, ending.stopped
     record.error = ending.error
-    if ending.error and options.device == EMULATED:
+    if ending.error:
         from amplint.tracing.cuda_scripts import refusal_of
 
-        record.error += refusal_of(ending.error)
+        record.error += refusal_of(ending.error, options.device)
     session.conclude(describe)
     return record, ending
 

@@ -84,12 +84,19 @@ def test_a_file_stays_in_its_part_when_others_come() -> None:
 
 
 @pytest.mark.usefixtures("demo_rules")
-@pytest.mark.parametrize("written", ["0/2", "3/2", "1", "1/", "/2", "a/b", "1/0", "-1/2", "1.5/2", ""])
-def test_what_is_no_part_is_refused(written: str) -> None:
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        *[(written, "is not of the form I/N") for written in ("1", "1/", "/2", "a/b", "1/0", "-1/2", "1.5/2", "")],
+        ("0/2", "of 2 parts there is no number 0"),
+        ("3/2", "of 2 parts there is no number 3"),
+    ],
+)
+def test_what_is_no_part_is_refused(written: str, why: str) -> None:
     write(a=SAFE)
     done = amplint("--shard", written)
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert "is not of the form I/N" in done.stderr
+    assert why in done.stderr
 
 
 @pytest.mark.usefixtures("demo_rules")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from amplint.diagnostics import Diagnostic
+from amplint.engine.checker import check_bytes
+from amplint.engine.config import Settings
 from amplint.engine.selection import names
 from amplint.engine.suppression import suppress
 from amplint.report.diff import applied
@@ -254,6 +258,19 @@ def test_a_prefix_counts_for_all_of_its_codes() -> None:
     assert run("x  # noqa: AMP1\n", ("AMP101", 1), ("AMP104", 1), ("AMP201", 1)) == [("AMP201", 1)]
     assert run("x  # noqa: AMP1\n") == [("AMP901", 1)]
     assert run("x  # amplint: ignore[amp1, Backward-In-Autocast]\n", ("AMP101", 1), ("AMP201", 1)) == []
+
+
+def test_a_prefix_is_judged_by_the_rules_that_are_on_by_default() -> None:
+    text = "import torch.amp\nx = 1  # noqa: AMP1\ny = 1  # noqa: AMP101, AMP2\nz = 1  # noqa: AMP124\n"
+
+    def told(settings: Settings) -> list[str]:
+        report = check_bytes("train.py", text.encode(), settings, Path("train.py"))
+        return [diagnostic.message for diagnostic in report.diagnostics]
+
+    prefixes = ["Suppression of `AMP1` is not used", "Suppression of `AMP101`, `AMP2` is not used"]
+    assert told(Settings(Path())) == prefixes
+    assert told(Settings(Path(), extend_select=("AMP124",))) == [*prefixes, "Suppression of `AMP124` is not used"]
+    assert told(Settings(Path(), select=("AMP101", "AMP901"))) == ["Suppression of `AMP101` is not used"]
 
 
 def test_places_are_those_of_the_words() -> None:

@@ -125,6 +125,28 @@ def test_a_program_without_regions_has_no_precision_to_choose(tmp_path: Path) ->
     assert done.returncode == 0
 
 
+def test_regions_for_another_device_are_not_called_none(tmp_path: Path) -> None:
+    (tmp_path / "cpu.py").write_text(
+        "import torch\nmodel = torch.nn.Linear(4, 1)\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+        "while True:\n    with torch.autocast('cpu', torch.bfloat16):\n        loss = model(torch.randn(8, 4)).mean()\n"
+        "    loss.backward()\n    optimizer.step()\n"
+    )
+    done = profiled("--device", "cuda-emulated", *SHORT, "--output", tmp_path / "p.json", "cpu.py", cwd=tmp_path)
+    assert "The regions of the program are for cpu, and it was profiled for cuda.\n  `--device cpu`" in done.stdout
+    assert {turn["elsewhere"] for turn in written(tmp_path / "p.json")["turns"]} == {"cpu"}
+
+
+def test_a_program_that_needs_a_gpu_is_told_of_the_emulated_one(tmp_path: Path) -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    (tmp_path / "gpu.py").write_text("import torch\ntorch.nn.Linear(4, 1).cuda()\n")
+    for command in ("profile", "trace"):
+        done = amplint(command, "--device", "cpu", "gpu.py", cwd=tmp_path, timeout=500)
+        assert "the program asks for a GPU: try --device cuda-emulated" in done.stdout + done.stderr, command
+
+
 @pytest.mark.parametrize(
     ("ending", "said"),
     [
@@ -159,7 +181,7 @@ def test_a_program_that_ends_early_is_told_as_far_as_it_was_seen(tmp_path: Path,
         ("import sys\nsys.exit(3)\n", "exit code 3 before the warm-up was over"),
         (
             "",
-            "the program ended before the warm-up was over; a turn takes 6 steps, `--warmup` and `--steps` ask for fewer",
+            "the program ended before the warm-up was over; a turn takes 6 steps: try smaller `--warmup` and `--steps`",
         ),
     ],
     ids=["wrong syntax", "exit code", "empty"],
