@@ -35,7 +35,12 @@ from amplint.runtime.experiments.amp_settings import (
     other_halves,
     within_construction,
 )
-from amplint.runtime.experiments.kept_training import lost_scalers, new_or_lost, regions_in
+from amplint.runtime.experiments.kept_training import (
+    lost_scalers,
+    new_defects,
+    new_or_lost,
+    regions_in,
+)
 from amplint.runtime.experiments.saved_states import lost_states
 from amplint.source import Source
 from amplint.syntax.tree import Tree
@@ -207,6 +212,17 @@ def beside_expression(before: File, own: File, after: File) -> tuple[list[Observ
     told = [*kept_options(own, after), *new_or_lost(before, own, after)]
     layers = [each.text for each in found if any(map(_makes_layers, (each.before, each.after)))]
     return told, (*other_halves(own, after), *layers)
+
+
+def beside_path(before: File, own: File, after: File) -> list[Observation]:
+    """What the texts tell of a repair where a path is walked, which knows neither options nor what is beside it.
+
+    Args:
+        before: the file as it stands.
+        own: the file with the fix of the rule.
+        after: the file with the repair.
+    """
+    return [*kept_options(own, after), *new_defects(before, own, after)]
 
 
 def kept_options(own: File, after: File) -> list[Observation]:

@@ -135,6 +135,8 @@ class _Following:
         old, new = change.old, change.new
         if _are_parts(old, new) and _has_parameters(new, change.after):
             return False  # the nets of a walk have no parts of their own
+        if old is not None and _has_parameters(new, change.after) and not after.knows_owners_in(change.after):
+            return False
         if _touches_otherwise(change, before, after):
             return False
         if old is not None and new is not None:  # of what is put around the other only that is new
@@ -164,6 +166,8 @@ class _Following:
             return False
         if _is_unread_argument(node, statement):
             return False
+        if isinstance(statement, ast.Assign) and node in statement.targets:
+            node = statement.value  # what is called otherwise is told by what it holds
         parts = [*_without(node, known)]
         calls = [each for each in parts if isinstance(each, ast.Call)] or _innermost(node, statement)
         computes = any(isinstance(each, (ast.BinOp, ast.UnaryOp, ast.Lambda)) for each in parts)
