@@ -12,7 +12,7 @@ from amplint.model import events
 from amplint.model.event_graph import Test
 from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.training import torch_objects
-from amplint.runtime.training.path_facts import Intent, stepped_by
+from amplint.runtime.training.path_facts import Intent, optimizers_scaled_by
 from amplint.runtime.training.trainer import Training
 from amplint.runtime.training.training_setup import TrainingSetup
 
@@ -83,7 +83,7 @@ class AmpRun(Training):
     def _scale(self, event: events.Scale) -> None:
         scaler = self._scaler(event.scaler)
         losses = self.losses.altered(event.site, self.losses.of(event.source))
-        meant = stepped_by(event.scaler, losses, self._scalers_of)
+        meant = optimizers_scaled_by(event.scaler, losses, self._scalers_of)
         self.losses.hold(event.target, {name: scaler.scale(losses[name]) for name in meant})
 
 
@@ -119,7 +119,7 @@ class ReferenceRun(Training):
         match event:
             case events.Scale():
                 losses = self.losses.of(event.source)
-                meant = stepped_by(event.scaler, losses, self._intent.scalers)
+                meant = optimizers_scaled_by(event.scaler, losses, self._intent.scalers)
                 self.losses.hold(event.target, {name: losses[name] for name in meant})
             case events.ScalerStep() | events.OptimizerStep():
                 self._step_once(event)

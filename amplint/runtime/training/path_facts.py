@@ -225,7 +225,7 @@ def scalers_of(events: Iterable[Event]) -> dict[str, frozenset[str]]:
     return {name: frozenset(scalers) for name, scalers in found.items()}
 
 
-def stepped_by(scaler: str, optimizers: Iterable[str], scalers: Mapping[str, frozenset[str]]) -> list[str]:
+def optimizers_scaled_by(scaler: str, optimizers: Iterable[str], scalers: Mapping[str, frozenset[str]]) -> list[str]:
     """The optimizers to which a loss belongs that one of several scalers scales: those that this scaler steps.
 
     Args:
