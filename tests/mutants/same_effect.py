@@ -163,7 +163,7 @@ def _half_already(mutant: Mutant) -> str:
 
 
 def _dtypes(text: str, mutant: Mutant, is_meant: Callable[[int, str], bool]) -> bool:
-    """Whether all expressions that are meant are in float16, as the static flow of dtypes has it."""
+    """Whether all expressions that are meant are in float16, as the static flow of dtypes is sure: a model may give float32."""
     file = File(Tree(replace(mutant.repaired.fixture.source, text=text)), torch=(2, 3))
     facts = DtypeTrace(file)
     nodes = ((node, frame) for frame in facts.frames for node, _ in facts.nodes(frame))
@@ -172,7 +172,7 @@ def _dtypes(text: str, mutant: Mutant, is_meant: Callable[[int, str], bool]) -> 
         for node, frame in nodes
         if is_meant(file.range(node).start.row, _line(file.tree.text(node)))
     ]
-    return bool(seen) and all(isinstance(each, Tensor) and each.dtype == FLOAT16 for each in seen)
+    return bool(seen) and all(isinstance(each, Tensor) and each.sure and each.dtype == FLOAT16 for each in seen)
 
 
 def _line(text: str) -> str:

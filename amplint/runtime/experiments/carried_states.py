@@ -14,6 +14,7 @@ from amplint.facts.resume_checkpoints import Checkpoints
 from amplint.model import vocabulary
 from amplint.roles.step_pairs import StepPair
 from amplint.rule import File
+from amplint.runtime.changes import function_at
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import given_by
 from amplint.syntax.tree import Tree
@@ -79,6 +80,25 @@ def asks_less(before: File, own: File, after: File, diagnostic: Diagnostic) -> b
         Counter(_conditions_of_states(ast.parse(each.source.text), name)) for each in (before, own, after)
     )
     return min(theirs - known, default=0) < min(mine - known, default=0) and bool(theirs - known)
+
+
+def is_left_alone(before: File, after: File, diagnostic: Diagnostic) -> bool:
+    """Whether the function that puts a checkpoint together is as it was.
+
+    Args:
+        before: the file as it stands.
+        after: the file with the repair.
+        diagnostic: the finding.
+    """
+    texts = [each.source.text for each in (before, after)]
+    name = function_at(texts[0], diagnostic.range.start.row)
+    mine, theirs = ([ast.dump(one) for one in _functions(text) if one.name == name] for text in texts)
+    return bool(mine) and mine == theirs
+
+
+def _functions(text: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    nodes = ast.walk(ast.parse(text))
+    return (each for each in nodes if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)))
 
 
 def _conditions_of_states(node: ast.AST, name: str, conditions: int = 0) -> Iterator[int]:

@@ -13,6 +13,7 @@ from amplint.facts.rebuilt_scalers import RebuiltScalers
 from amplint.facts.scalers import Scalers
 from amplint.lowering.graph_tools import events_in
 from amplint.model.events import NO_GRAD, Backward, Clip, OptimizerStep, Region, ScalerStep, SchedulerStep
+from amplint.model.observables import WARNED
 from amplint.rule import Confidence, File, Rule, Severity
 from amplint.runtime.criterion import Observation, Question
 
@@ -36,10 +37,7 @@ def new_or_lost(before: File, own: File, after: File) -> Iterator[Observation]:
         own: the file with the fix of the rule.
         after: the file with the repair.
     """
-    mine, theirs, new = map(_certain, (before, own, after))
-    for rule, count in new.items():
-        if count > max(mine[rule], theirs[rule]):
-            yield Observation(Question.NEW, f"the defect {rule.name} ({rule.code})", True, False)
+    yield from new_defects(before, own, after)
     left, right = Counter(_what_runs(after)), Counter(_what_runs(own))
     again = left[_BACKWARD] > max(right[_BACKWARD], Counter(_what_runs(before))[_BACKWARD])
     yield Observation(Question.NEW, "another backward pass", True, not again)
@@ -51,11 +49,30 @@ def new_or_lost(before: File, own: File, after: File) -> Iterator[Observation]:
         yield Observation(Question.LOST, words, True, any(_may_be(each, region) for each in regions))
 
 
+def new_defects(before: File, own: File, after: File) -> Iterator[Observation]:
+    """Defects of which the rules are sure, and which neither the code as it stands has nor the fix of the rule leaves.
+
+    Args:
+        before: the file as it stands.
+        own: the file with the fix of the rule.
+        after: the file with the repair.
+    """
+    mine, theirs, new = map(_certain, (before, own, after))
+    for rule, count in new.items():
+        if count > max(mine[rule], theirs[rule]):
+            yield Observation(Question.NEW, f"the defect {rule.name} ({rule.code})", True, False)
+
+
 @lru_cache(maxsize=8)
 def _certain(file: File) -> Counter[Rule]:
-    """What the rules are sure of in a file, and how often."""
+    """What the rules are sure of in a file, and how often; an old name that works is no defect."""
     rules = [rule for rule in load_rules() if rule.default and rule.confidence is Confidence.HIGH]
-    return Counter(rule for rule in rules if rule.severity is not Severity.INFO for _ in rule.check(file))
+    return Counter(rule for rule in rules if not _is_about_names(rule) for _ in rule.check(file))
+
+
+def _is_about_names(rule: Rule) -> bool:
+    is_warning = rule.observable is not None and rule.observable.measure == WARNED
+    return rule.severity is Severity.INFO and is_warning
 
 
 def _what_runs(file: File) -> Iterator[str]:

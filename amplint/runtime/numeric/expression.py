@@ -145,17 +145,20 @@ def dependents(root: Expression, marks: Iterable[Expression]) -> set[int]:
     return found
 
 
-def is_same(one: Expression, other: Expression) -> bool:
+def is_same(one: Expression, other: Expression, apart: tuple[Expression, Expression] | None = None) -> bool:
     """Whether two expressions are written alike, and computed in the same regions.
 
     Args:
         one: the one.
         other: the other one.
+        apart: a part of each, which are compared apart.
     """
     seen: set[tuple[int, int]] = set()
     stack = [(one, other)]
     while stack:
         mine, theirs = stack.pop()
+        if apart is not None and mine is apart[0] and theirs is apart[1]:
+            continue
         inside = list(parts(mine)), list(parts(theirs))
         if _features(mine) != _features(theirs) or len(inside[0]) != len(inside[1]):
             return False

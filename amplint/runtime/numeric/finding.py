@@ -123,15 +123,16 @@ def _elsewhere(reader: Reader, other: Reader, main: BodyResult, is_patch: bool) 
     inside = {id(each) for each in subexpressions(main.value)}
     differing: list[Differing] = []
     beyond = [each.text for each in _changes(reader, other, is_patch) if not _is_read(each, reader, other)]
+    known = matching(other.results, main)
+    judged = (main.value, known.value) if known is not None else None
     for result in reader.results:
         if id(result.value) in inside or isinstance(result.value, (Thing, Literal)):
             continue
         counterpart = matching(other.results, result)
         if counterpart is None:
             beyond.append(result.kind)
-        elif not is_same(result.value, counterpart.value):
+        elif not is_same(result.value, counterpart.value, judged):  # what comes of what is judged is told by that
             differing.append(Differing(result.kind, result.value, counterpart.value))
-    known = matching(other.results, main)
     used = {id(each) for each in subexpressions(known.value)} if known is not None else set[int]()
     beyond += [
         each.kind for each in other.results if matching(reader.results, each) is None and id(each.value) not in used

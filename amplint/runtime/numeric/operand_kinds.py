@@ -54,8 +54,8 @@ _SIZING = dict.fromkeys(("view", "reshape", "expand"), (1, 2, 3, 4))
 """The operands that say how many elements there are."""
 _REDUCING = dict.fromkeys("amax amin mean sum softmax log_softmax logsumexp".split(), (1,))
 """The operands that say along which dimension."""
-_PROBABLE = {"binary_cross_entropy": 0, "BCELoss": 1}
-"""The operands that torch wants to lie between 0 and 1."""
+_PROBABLE = {"binary_cross_entropy": (0, 1), "BCELoss": (1, 2)}
+"""The operands that torch wants to lie between 0 and 1: probabilities, and targets."""
 
 
 def bounds(steps: Sequence[Expression], operands: Sequence[Operand]) -> dict[Operand, tuple[float, float]]:
@@ -67,9 +67,9 @@ def bounds(steps: Sequence[Expression], operands: Sequence[Operand]) -> dict[Ope
     """
     found = {operand: (operand.low, operand.high) for operand in operands}
     for step in steps:
-        place = _PROBABLE.get(short_name(step.op)) if isinstance(step, Apply) else None
-        if isinstance(step, Apply) and place is not None and place < len(step.arguments):
-            inner = step.arguments[place]
+        given = step.arguments if isinstance(step, Apply) else ()
+        places = _PROBABLE.get(short_name(step.op), ()) if isinstance(step, Apply) else ()
+        for inner in (given[each] for each in places if each < len(given)):
             while isinstance(inner, Apply) and (short_name(inner.op) in LAYOUT or short_name(inner.op) == "to"):
                 inner = inner.arguments[0]
             if isinstance(inner, Operand):

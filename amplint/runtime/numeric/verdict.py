@@ -14,8 +14,8 @@ from amplint.rule import File
 from amplint.runtime.criterion import Observation, Question, judge
 from amplint.runtime.devices import CPU
 from amplint.runtime.measures.measurement import NONE
-from amplint.runtime.numeric.answer import Comparison, Inquiry
-from amplint.runtime.numeric.body_results import BACKWARD, RETURN
+from amplint.runtime.numeric.answer import Comparison, Inquiry, TextSide
+from amplint.runtime.numeric.body_results import BACKWARD, RETURN, YIELD
 from amplint.runtime.numeric.compute import CompiledExpression
 from amplint.runtime.numeric.digits import judged_by_digits
 from amplint.runtime.numeric.expression import Apply, Expression, Literal
@@ -45,6 +45,9 @@ _GPUS = frozenset({"cuda", "xpu", "mtia", "maia"})
 _SCALE = 65536.0
 """The factor of the loss with which a `GradScaler` starts."""
 _WIDE = DType(precision.FLOAT64)
+_HALVES = tuple(map(DType, sorted(precision.HALF)))
+_TOLD = precision.HALF | {precision.FLOAT32}
+"""The precisions of regions that the file tells."""
 _RESULTS = {BACKWARD: "the backward pass", RETURN: "what is returned"}
 _SHAPES_DECIDE = "what the fixed expression means depends on the number of dimensions, which the file does not tell"
 
@@ -144,6 +147,8 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool, 
     wanted = [known[owner] in (FREE, ORDINARY) and not owner.detached for owner in before.operands]
     everything: list[Observation] = []
     beyond = [*pair.beyond, *(each.what for each in pair.elsewhere if not _means_the_same(each, seed))]
+    if len(_casts_to_half(after)) > len(_casts_to_half(before)):
+        beyond.append("a cast to half, where only a run tells the precision")
     outcome = Outcome(NOT_REPLAYABLE, "nothing was computed", observables.NON_FINITE)
     is_idle = False
     for scale, out, given in _trials(pair):
@@ -189,8 +194,9 @@ def _means_the_same(differing: Differing, seed: int) -> bool:
         both = SameOperands.of(before, after, seed)
     except NotReplayable:
         return False
+    compared = both.compared(with_gradients=differing.what in (BACKWARD, RETURN, YIELD))
     points = [each for each in both.sweep.points() if each.even and abs(each.at) <= EVERYDAY[1]]
-    return all(is_alike(both.compared(), each) for each in (both.sweep.ordinary(), *points))
+    return all(is_alike(compared, each) for each in (both.sweep.ordinary(), *points))
 
 
 _Trial = tuple[float, tuple[frozenset[int], frozenset[int]], dict[str, "float | str"]]
@@ -206,6 +212,15 @@ def _trials(pair: Pair) -> Iterator[_Trial]:
         yield scale, (frozenset(), frozenset()), scaled
         if any(apart) and all(pair.marks):
             yield scale, apart, scaled | {"other terms": "held fixed"}
+
+
+def _casts_to_half(side: TextSide) -> list[Apply]:
+    """The casts to a half precision in regions of which only a run tells the precision."""
+    casts = [each for each in side.program.steps if isinstance(each, Apply) and each.op == "cast.to"]
+    unknown = [each for each in casts if each.region is not None and each.region.dtype not in _TOLD]
+    return [
+        each for each in unknown if any(isinstance(one, Literal) and one.value in _HALVES for one in each.arguments)
+    ]
 
 
 def _devices(program: CompiledExpression) -> set[str]:

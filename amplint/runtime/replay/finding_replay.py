@@ -108,7 +108,7 @@ def _replayed(
     found = find(file, diagnostic)
     if found is None:
         return Outcome(NOT_REPLAYABLE, "the event that the finding is about is not found again", observable.measure)
-    kept = other_repairs.kept_options(own, _file(after)) if own is not None else []
+    kept = other_repairs.beside_path(file, own, _file(after)) if own is not None else []
     try:
         kept += other_values(own, _file(after), seed) if own is not None else ()
         replayed = PathReplay(file, _file(after), own, found, observable, device, seed, is_patch)
@@ -150,6 +150,8 @@ def _by_template(
             beyond, told = (*beyond, *(each.what for each in told if each.is_spoiled)), []
     if observable.measure == RESUMED and carried_states.asks_less(before, own, after, diagnostic):
         beyond = (*beyond, "the state of a scaler that may not be there")
+    if is_patch and observable.measure == RESUMED and carried_states.is_left_alone(before, after, diagnostic):
+        beyond = (*beyond, "the function that saves, which is as it was")
     try:
         taken = take(before, own if other_repairs.is_other_spelling(before, own, after) else after, diagnostic)
     except (NotReplayable, CannotMake) as problem:

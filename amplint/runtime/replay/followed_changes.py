@@ -142,6 +142,8 @@ class _Following:
         old, new = change.old, change.new
         if are_parts_of_one(old, new) and has_parameters_taken(new, change.after):
             return False  # the nets of a walk have no parts of their own
+        if old is not None and has_parameters_taken(new, change.after) and not after.knows_owners_in(change.after):
+            return False
         if _touches_otherwise(change, before, after):
             return False
         if old is not None and new is not None:  # of what is put around the other only that is new
@@ -171,6 +173,8 @@ class _Following:
             return False
         if is_unread_argument(node, statement):
             return False
+        if isinstance(statement, ast.Assign) and node in statement.targets:
+            node = statement.value  # what is called otherwise is told by what it holds
         parts = [*without_known(node, known)]
         calls = [each for each in parts if isinstance(each, ast.Call)] or innermost_calls(node, statement)
         computes = any(isinstance(each, (ast.BinOp, ast.UnaryOp, ast.Lambda)) for each in parts)

@@ -7,12 +7,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from amplint.model.events import Assign, AutocastEnter, AutocastExit, Escape, Event, Forward, GradAccess, Report
+from amplint.model.events import (
+    Assign,
+    AutocastEnter,
+    AutocastExit,
+    Clip,
+    Escape,
+    Event,
+    Forward,
+    GradAccess,
+    Report,
+)
 from amplint.model.protocol.hazard import HazardKind
 from amplint.model.references import reference
 from amplint.rule import File
 from amplint.runtime.changes import function_at
 from amplint.runtime.replay.path_walk import Walk
+from amplint.runtime.training.path_facts import namesakes, used
 
 ASKING = frozenset({"get_scale", "is_enabled"})
 """Methods of a scaler that only tell."""
@@ -72,6 +83,13 @@ class Side:
         events = self.events_in(statement)
         acts = any(not isinstance(event, shows) or getattr(event, "writes", False) for event in events)
         return acts or _changes_gradients(statement)
+
+    def knows_owners_in(self, statement: ast.stmt | None) -> bool:
+        """Whether it is known of all clips in a statement to which optimizers the gradients belong."""
+        clips = [each for each in self.events_in(statement) if isinstance(each, Clip)] if statement is not None else []
+        owned = {owner for facts in self.walk.entry.objects.values() for owner in facts.owners}
+        optimizers = used(self.walk.events) - {""}
+        return all(owned & set(each.owners) or namesakes(each.owners, optimizers) for each in clips)
 
     def goes_round(self, loop: ast.For) -> bool:
         """Whether the path goes round a loop over objects that it knows."""

@@ -12,7 +12,7 @@ from amplint.model import events
 from amplint.model.event_graph import Test
 from amplint.runtime.devices import CUDA, EMULATED
 from amplint.runtime.training import torch_objects
-from amplint.runtime.training.path_facts import Intent
+from amplint.runtime.training.path_facts import Intent, optimizers_scaled_by
 from amplint.runtime.training.trainer import Training
 from amplint.runtime.training.training_setup import TrainingSetup
 
@@ -83,9 +83,8 @@ class AmpRun(Training):
     def _scale(self, event: events.Scale) -> None:
         scaler = self._scaler(event.scaler)
         losses = self.losses.altered(event.site, self.losses.of(event.source))
-        # A loss that one of several scalers scales belongs to the optimizers that this scaler steps.
-        meant = {name for name in losses if event.scaler in self._scalers_of.get(name, {event.scaler})}
-        self.losses.hold(event.target, {name: scaler.scale(losses[name]) for name in losses if name in meant})
+        meant = optimizers_scaled_by(event.scaler, losses, self._scalers_of)
+        self.losses.hold(event.target, {name: scaler.scale(losses[name]) for name in meant})
 
 
 class ReferenceRun(Training):
@@ -119,7 +118,9 @@ class ReferenceRun(Training):
         """Do without the scaler what the code does with it, no more than once in an iteration."""
         match event:
             case events.Scale():
-                self.losses.hold(event.target, self.losses.of(event.source))
+                losses = self.losses.of(event.source)
+                meant = optimizers_scaled_by(event.scaler, losses, self._intent.scalers)
+                self.losses.hold(event.target, {name: losses[name] for name in meant})
             case events.ScalerStep() | events.OptimizerStep():
                 self._step_once(event)
             case events.SchedulerStep():

@@ -188,16 +188,21 @@ class Intent:
         steps: how many steps the path takes for an optimizer in an iteration: the last one counts.
         repeated_clips: the clips, by their number, that are made again before the step.
         early_clears: the clearings, by their number, that are meant for after the step.
+        scalers: the scalers of each optimizer; nothing where one of them scales no loss, and the path mixes them up.
     """
 
     steps: Mapping[tuple[str, int], int]
     repeated_clips: frozenset[int]
     early_clears: frozenset[int]
+    scalers: Mapping[str, frozenset[str]]
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> Intent:
         """What was meant by the events of a path."""
-        return cls(_step_counts(events), _repeated_clips(events), _early_clears(events))
+        scalers = scalers_of(events)
+        scaling = {event.scaler for event in events if isinstance(event, Scale)}
+        is_plain = all(each <= scaling for each in scalers.values())
+        return cls(_step_counts(events), _repeated_clips(events), _early_clears(events), scalers if is_plain else {})
 
 
 def _step_counts(events: Iterable[Event]) -> dict[tuple[str, int], int]:
@@ -218,3 +223,14 @@ def scalers_of(events: Iterable[Event]) -> dict[str, frozenset[str]]:
         if isinstance(event, (ScalerStep, Unscale)):
             found.setdefault(event.optimizer, set()).add(event.scaler)
     return {name: frozenset(scalers) for name, scalers in found.items()}
+
+
+def optimizers_scaled_by(scaler: str, optimizers: Iterable[str], scalers: Mapping[str, frozenset[str]]) -> list[str]:
+    """The optimizers to which a loss belongs that one of several scalers scales: those that this scaler steps.
+
+    Args:
+        scaler: the reference to it.
+        optimizers: those that the loss could be of.
+        scalers: see `scalers_of`; what is not in there belongs to any.
+    """
+    return [name for name in optimizers if scaler in scalers.get(name, {scaler})]
