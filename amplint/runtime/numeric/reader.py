@@ -85,6 +85,8 @@ class Reader(Choices):
             for small in node.body:
                 if not scope.left:
                     self._small(small, scope)
+        elif isinstance(node, cst.BaseSmallStatement):  # of a body on the row of its head
+            self._small(node, scope)
         elif isinstance(node, cst.If):
             self._if(node, scope)
         elif isinstance(node, cst.For):
