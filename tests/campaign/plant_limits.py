@@ -30,14 +30,6 @@ def told(made: Known) -> Known:
 
 
 @silent
-def scaler_in_a_given_object(program: Planted) -> bool:
-    """An object of the author's own class is not followed into a function that gets it, nor is the scaler in it."""
-    return (
-        program.code == "AMP118" and re.search(r"^def \w+\(.*\bloss_scaler\b", program.text, re.MULTILINE) is not None
-    )
-
-
-@silent
 def region_handed_out(program: Planted) -> bool:
     """What a function hands out is a region where it is entered, and asked about where it is made."""
     return program.code == "AMP403" and re.search(r"return torch\.(amp\.)?autocast\(", program.text) is not None

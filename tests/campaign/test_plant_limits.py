@@ -23,36 +23,6 @@ def train(batches, amp):
 """
 
 EXAMPLES = {
-    "scaler_in_a_given_object": (
-        "AMP118",
-        """import torch
-
-
-class LossScaler:
-    def __init__(self):
-        self.scaler = torch.amp.GradScaler("cuda")
-
-    def __call__(self, loss, optimizer):
-        self.scaler.scale(loss).backward()
-        self.scaler.step(optimizer)
-        self.scaler.update()
-
-
-def train_one_epoch(model, optimizer, loss_scaler, batches):
-    for batch in batches:
-        optimizer.zero_grad()
-        with torch.autocast("cuda", dtype=torch.bfloat16):
-            loss = model(batch).mean()
-        loss_scaler(loss, optimizer)
-
-
-def train(batches):
-    model = torch.nn.Linear(2, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    loss_scaler = LossScaler()
-    train_one_epoch(model, optimizer, loss_scaler, batches)
-""",
-    ),
     "region_handed_out": (
         "AMP403",
         """import torch

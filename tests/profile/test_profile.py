@@ -177,7 +177,7 @@ def test_a_program_that_ends_early_is_told_as_far_as_it_was_seen(tmp_path: Path,
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("def f(:\n", "the program failed before the warm-up was over: SyntaxError: invalid syntax"),
+        ("def f(:\n", "the program failed before the warm-up was over: SyntaxError: invalid syntax (train.py, line 1)"),
         ("import sys\nsys.exit(3)\n", "exit code 3 before the warm-up was over"),
         (
             "",
