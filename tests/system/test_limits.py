@@ -204,3 +204,32 @@ print("still here")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "still here\n", "")
+
+
+def test_a_tick_in_a_destructor_waits_for_the_next_one_and_prints_nothing() -> None:
+    """Python drops what a destructor raises and tells of it on stderr: a tick there can stop nothing and must say nothing."""
+    code = """
+import time
+from amplint.system import limits
+
+limits.SECONDS = 0.2
+
+class Slow:
+    def __del__(self):
+        began = time.process_time()
+        while time.process_time() - began < 0.5:
+            pass
+
+def waste():
+    Slow()
+    while True:
+        pass
+
+try:
+    with limits.bounded():
+        waste()
+except limits.TooCostly as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "took more than 0.2 s\n", "")
