@@ -58,9 +58,9 @@ class Names:
         return known[1]
 
     def _resolve(self, node: cst.CSTNode) -> frozenset[str]:
-        if isinstance(node, cst.Name):
+        if type(node) is cst.Name:
             return self._resolve_name(node.value, self.scope(node), frozenset())
-        if isinstance(node, cst.Attribute):
+        if type(node) is cst.Attribute:
             return _extended(self.resolve(node.value), f".{node.attr.value}")
         return frozenset({UNKNOWN})
 
@@ -257,4 +257,4 @@ def _extended(bases: frozenset[str], tail: str) -> frozenset[str]:
 
 
 def _is_none(node: cst.CSTNode | None) -> bool:
-    return isinstance(node, cst.Name) and node.value == "None"
+    return type(node) is cst.Name and node.value == "None"
