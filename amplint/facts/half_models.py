@@ -59,7 +59,7 @@ class Halves:
     def stepped(self) -> Iterator[Halved]:
         """The casts after which a scaler meets gradients in float16, which it refuses to unscale."""
         methods = [call for call in self._tree.find(cst.Call) if type(call.func) is cst.Attribute]
-        if any(_ALLOWS_HALF.search(name.value) for name in self._tree.find(cst.Name)):
+        if any(map(_ALLOWS_HALF.search, {name.value for name in self._tree.find(cst.Name)})):
             return
         for cast in methods:
             if self._is_to(cast, _HALF, "half") or self._is_loaded_half(cast):
