@@ -23,6 +23,7 @@ from amplint.engine.config import ConfigError, Settings
 from amplint.engine.discovery import FoundFile
 from amplint.engine.pool import Died, TimeLimit, run_all, worker_count
 from amplint.engine.registry import rule_index
+from amplint.engine.relevance import matters
 from amplint.engine.runner import RunOptions, run
 from amplint.engine.tasks import Task
 from amplint.source import Source
@@ -74,6 +75,21 @@ def test_syntax_matters_where_amp_is_used_or_the_file_was_named() -> None:
     assert codes(check(BROKEN, explicit=True)) == ["AMP900"]
     assert codes(check(AMP + BROKEN)) == ["AMP900"]
     assert codes(check(AMP + BROKEN, ignore=("AMP900",))) == []
+
+
+@pytest.mark.parametrize(
+    ("cell", "worth"),
+    [
+        ('{"image/png": "scaledautocastGradScaler=="}', False),
+        ('{"image/jpeg":"x.unscale_"}', False),
+        ('{"source": "with torch.autocast(\\"cuda\\"):"}', True),
+        # What a cell itself says of pictures stands in a string, with its quotes escaped.
+        ('{"source": "{\\"image/png\\": \\"autocast\\"}"}', True),
+        ('{"image/png": "AAAA"}, {"source": "autocast"}, {"image/png": "BBBB"}', True),
+    ],
+)
+def test_no_word_is_looked_for_in_the_pictures_of_a_notebook(cell: str, worth: bool) -> None:
+    assert matters(f'{{"cells": [{cell}]}}'.encode(), Settings(Path())) is worth
 
 
 def test_unused_suppressions_are_found_in_files_without_amp() -> None:
