@@ -144,10 +144,11 @@ def _by_template(
     beyond = other_repairs.other_than_own(before, *compared)
     told = [*other_repairs.compare(before, own, after, observable.measure)] if beyond else []
     told += other_values(own, after, seed) if beyond and not is_patch else ()
+    aside: tuple[str, ...] = ()
     if is_patch and beyond:
         beyond, is_alone = other_repairs.in_patch(before, *compared, diagnostic)
         if not is_alone:  # what other functions lose is told, and does not refute
-            beyond, told = (*beyond, *(each.what for each in told if each.is_spoiled)), []
+            aside, told = tuple(each.what for each in told if each.is_spoiled), []
     if observable.measure == RESUMED and carried_states.asks_less(before, own, after, diagnostic):
         beyond = (*beyond, "the state of a scaler that may not be there")
     if is_patch and observable.measure == RESUMED and carried_states.is_left_alone(before, after, diagnostic):
@@ -157,6 +158,5 @@ def _by_template(
     except (NotReplayable, CannotMake) as problem:
         return unmeasured(told, Outcome(NOT_REPLAYABLE, str(problem), observable.measure, basis=TEMPLATE))
     observed = [*taken.observations(observable.tolerance), *told]
-    return judge(
-        observed, taken.shown(observable.measure, TEMPLATE), beyond=beyond if taken.beyond is None else taken.beyond
-    )
+    left = beyond if taken.beyond is None else taken.beyond
+    return judge(observed, taken.shown(observable.measure, TEMPLATE), beyond=(*left, *aside))
