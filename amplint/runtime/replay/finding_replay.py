@@ -22,6 +22,7 @@ from amplint.runtime.changes import changes
 from amplint.runtime.criterion import Observation, Question, judge, unmeasured
 from amplint.runtime.experiments import carried_states, other_repairs
 from amplint.runtime.experiments.by_observable import EXPERIMENTS
+from amplint.runtime.left_code import newly_left
 from amplint.runtime.measures import linear_products
 from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.none_arguments import newly_none
@@ -73,6 +74,9 @@ def replay(
     if unbound and outcome.verdict in (CONFIRMED, PARTLY):
         reason = f"on another path the change leaves {', '.join(f'`{name}`' for name in unbound)} without a value"
         return replace(outcome, verdict=NOT_REPLAYABLE, reason=reason)
+    left = [] if is_patch else newly_left(before.text, after.text)
+    if left and outcome.verdict in (CONFIRMED, PARTLY):
+        return replace(outcome, verdict=NOT_REPLAYABLE, reason=f"the change does more than is replayed: {left[0]}")
     return outcome
 
 
