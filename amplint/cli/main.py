@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -100,7 +101,7 @@ def _refuse_unknown(word: str, ctx: click.Context) -> None:
     from amplint.engine.nearest import nearest
 
     meant = _MEANT.get(word)
-    near = f"; did you mean `amplint {meant}`?" if meant else nearest(word, list(COMMANDS), 0.7)
+    near = f"; did you mean `amplint {meant}`?" if meant else nearest(word, list(COMMANDS))
     raise click.UsageError(f"there is no command, file or folder `{word}`{near}", ctx)
 
 
@@ -109,10 +110,18 @@ def _complaint(error: click.UsageError) -> str:
     if isinstance(error, click.NoSuchOption) and error.ctx:
         message = f"there is no option `{error.option_name}`{_nearest_option(error.option_name, error.ctx.command)}"
     else:
-        message = error.format_message()
+        message = _without_variable(error)
         message = message if message.endswith("...") else message.removesuffix(".")
     command = error.ctx.command_path if error.ctx else "amplint check"
     return message if message.endswith("?") else f"{message}; see `{command} -h`"
+
+
+def _without_variable(error: click.UsageError) -> str:
+    """The message; it names a variable of the environment only if the value comes from there."""
+    message, ctx, param = error.format_message(), error.ctx, getattr(error, "param", None)
+    if ctx is None or param is None or ctx.get_parameter_source(param.name) is click.core.ParameterSource.ENVIRONMENT:
+        return message
+    return re.sub(r" \(env var: '[^)]*'\)", "", message, count=1)
 
 
 def _nearest_option(name: str, command: click.Command) -> str:
@@ -124,7 +133,7 @@ def _nearest_option(name: str, command: click.Command) -> str:
     ]
     plain = name.replace("--extend-", "--").replace("--force-", "--")
     meant = plain if plain in known else _MEANT.get(name, "")
-    return f"; did you mean `{meant}`?" if meant in known else nearest(name, known, 0.7) if name[:2] == "--" else ""
+    return f"; did you mean `{meant}`?" if meant in known else nearest(name, known) if name[:2] == "--" else ""
 
 
 def _why(error: Exception) -> str:

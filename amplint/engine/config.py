@@ -170,5 +170,12 @@ class SettingsResolver:
         return settings
 
     def _written_in(self, folder: Path) -> Settings | None:
-        path = _in_folder(folder)
-        return None if path is None else self._overrides.over(load(path), self._cwd)
+        try:
+            path = _in_folder(folder)
+            return None if path is None else self._overrides.over(load(path), self._cwd)
+        except ConfigError as error:
+            if folder in Path(self._cwd).parents:  # somebody else's, maybe: nothing nearer says which settings hold
+                raise ConfigError(
+                    f"{error}; it holds here for want of a nearer one: `--isolated` does without"
+                ) from error
+            raise

@@ -58,6 +58,13 @@ def test_an_unknown_form_of_the_report() -> None:
     assert (result.stdout, result.exit_code, result.stderr.count("\n")) == ("", 2, 1)
 
 
+def test_a_bad_value_is_blamed_on_where_it_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "AMPLINT" not in amplint("--output-format", "nonsense").stderr
+    monkeypatch.setenv("AMPLINT_OUTPUT_FORMAT", "nonsense")
+    assert "AMPLINT_OUTPUT_FORMAT" in amplint().stderr
+    assert amplint("--output-format", "concise").exit_code == 0
+
+
 def test_variables_of_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     write(a=SAFE + UNSAFE)
     monkeypatch.setenv("AMPLINT_CONFIG", "ignore = ['DEM101']  # spaces and all")

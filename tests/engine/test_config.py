@@ -252,3 +252,16 @@ def test_bad_settings_on_the_command_line(text: str, message: str) -> None:
         inline([text])
     assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)
+
+
+def test_broken_settings_around_the_current_folder_say_why_they_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "amplint.toml", "nonsense = 1")
+    inner = tmp_path / "checkout"
+    inner.mkdir()
+    monkeypatch.chdir(inner)
+    with pytest.raises(ConfigError, match="unknown key `nonsense`.*; it holds here .* `--isolated`"):
+        SettingsResolver(Overrides()).for_folder(inner)
+    pyproject(inner)
+    assert SettingsResolver(Overrides()).for_folder(inner).origin == "pyproject.toml"
