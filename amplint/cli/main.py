@@ -24,9 +24,13 @@ COMMANDS = (
 """Each is a module of this package that holds a click command of the same name."""
 
 _MEANT = {
-    "help": "-h", "fix": "check --fix", "lint": "check", "list": "rules", "settings": "config", "--silent": "--quiet",
+    "help": "-h", "fix": "check --fix", "lint": "check", "list": "rules", "settings": "config", "rule": "explain",
+    "linter": "rules", "--silent": "--quiet", "--show-source": "--output-format",
 }  # fmt: skip
 """Words that people try as commands and options, each with what they look for."""
+
+_NEEDLESS = {"--force-exclude": "what `--exclude` and the settings exclude is left out also where it is named"}
+"""Options of other linters, each with why there is none here."""
 
 _OWN_OPTIONS = ("-h", "--help", "-V", "--version")
 
@@ -128,6 +132,8 @@ def _nearest_option(name: str, command: click.Command) -> str:
     """Options that other linters know by two names have one here: `--exclude` adds, so that `--extend-exclude` is the same."""
     from amplint.engine.nearest import nearest
 
+    if name in _NEEDLESS:
+        return f": {_NEEDLESS[name]}"
     known = [
         option for param in command.params for option in (*param.opts, *param.secondary_opts) if option[:2] == "--"
     ]

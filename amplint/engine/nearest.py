@@ -27,9 +27,14 @@ def nearest(word: str, valid: list[str]) -> str:
         letters, number = _undressed(word)
         near = [name for name in valid if _undressed(name) == (letters or _undressed(name)[0], number)]
     else:
-        names = [name.lower() for name in valid]
-        near = difflib.get_close_matches(word.lower(), names, 1, _LIKENESS) or _in_part(word.lower(), names)
+        plain = {_plain(name): name for name in reversed(valid)}
+        close = difflib.get_close_matches(_plain(word), plain, 1, _LIKENESS)
+        near = [plain[name] for name in close] or _in_part(word.lower(), [name.lower() for name in valid])
     return next((f"; did you mean `{name}`?" for name in valid if near and name.lower() == near[0].lower()), "")
+
+
+def _plain(word: str) -> str:
+    return re.sub("[-_]", "", word.lower())
 
 
 def _in_part(word: str, names: list[str]) -> list[str]:
