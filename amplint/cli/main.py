@@ -129,7 +129,6 @@ def _without_variable(error: click.UsageError) -> str:
 
 
 def _nearest_option(name: str, command: click.Command) -> str:
-    """Options that other linters know by two names have one here: `--exclude` adds, so that `--extend-exclude` is the same."""
     from amplint.engine.nearest import nearest
 
     if name in _NEEDLESS:
@@ -137,8 +136,7 @@ def _nearest_option(name: str, command: click.Command) -> str:
     known = [
         option for param in command.params for option in (*param.opts, *param.secondary_opts) if option[:2] == "--"
     ]
-    plain = name.replace("--extend-", "--").replace("--force-", "--")
-    meant = plain if plain in known else _MEANT.get(name, "")
+    meant = _MEANT.get(name, "")
     return f"; did you mean `{meant}`?" if meant in known else nearest(name, known) if name[:2] == "--" else ""
 
 

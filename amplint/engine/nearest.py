@@ -6,6 +6,8 @@ import re
 
 _LIKENESS = 0.7
 """How like a word its neighbours are, from 0 to 1: nothing is to be said rather than nonsense."""
+_ADDING = re.compile("^(--|)(?:extend|force)-")
+"""What other linters begin the name of an option or a setting with that adds, as some do here under their plain name."""
 _NUMBERED = re.compile(r"([A-Za-z]*)[-_ ]?(\d\w*)")
 _LOOKS_LIKE = str.maketrans("OIL", "011")
 
@@ -15,7 +17,7 @@ def nearest(word: str, valid: list[str]) -> str:
 
     The code of a rule is not guessed from a number that is near, which says nothing of the meaning, but from one that is the same
     but for its dress: `AMP-101`, `101`, `AMP1O1`. Any other word is near one that is spelled much like it, or that it is a
-    part of: `torch` is near `torch-version`.
+    part of (`torch` is near `torch-version`), or that it is a variant of in other linters (`extend-exclude`).
 
     Args:
         word: what somebody wrote.
@@ -23,7 +25,10 @@ def nearest(word: str, valid: list[str]) -> str:
     """
     import difflib
 
-    if _NUMBERED.fullmatch(word):
+    adding = _ADDING.sub(r"\1", word.lower())
+    if adding != word.lower() and adding in valid:
+        near = [adding]
+    elif _NUMBERED.fullmatch(word):
         letters, number = _undressed(word)
         near = [name for name in valid if _undressed(name) == (letters or _undressed(name)[0], number)]
     else:

@@ -135,6 +135,14 @@ def test_which_files_are_looked_at() -> None:
 # -- what options do ---------------------------------------------------------------------------------------------------
 
 
+def test_an_absolute_path_is_excluded(tmp_path: Path) -> None:
+    write(a=SAFE, b__c=SAFE)
+    assert [line.split(":")[0] for line in amplint("--exclude", str(tmp_path / "b")).stdout.splitlines()] == ["a.py"]
+    assert codes(amplint("--exclude", f"{tmp_path}/b/c.py", str(tmp_path / "b"))) == []
+    settings("[per-file-ignores]\n'x.py' = []\n")
+    assert codes(amplint("--per-file-ignores", f"{tmp_path / 'b'}:DEM101", "b")) == []
+
+
 def test_settings_as_options() -> None:
     write(a=SAFE + UNSAFE)
     settings("ignore = ['DEM102']\n")

@@ -31,6 +31,8 @@ VALID = ["AMP101", "AMP110", "AMP211", "clip-before-unscale", "fp16-without-scal
         ("torch", "torch-version"),
         ("clip-unscale", "clip-before-unscale"),
         ("ignored", "ignore"),
+        ("extend-ignore", "ignore"),
+        ("force-ignore", "ignore"),
     ],
 )
 def test_what_is_near(word: str, meant: str) -> None:
