@@ -139,7 +139,7 @@ def _unprepared(file: File) -> Iterator[Finding]:
         )
 
 
-_APART = "no one condition could cover both the step and the schedule where they stand"
+_APART = "the step and the schedule are too far apart for one condition to cover both"
 
 
 def _in_paths(file: File) -> Iterator[Finding]:

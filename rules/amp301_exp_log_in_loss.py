@@ -183,7 +183,7 @@ def _fix(file: File, hazard: DtypeHazard) -> Fix | NoFix:
     elif hazard.danger is Danger.NARROWED:
         return NoFix("only you can say whether the result has to be float16")
     else:
-        return NoFix("the gradient would overflow in a cast of the operand, too")
+        return NoFix("with `.float()` on the operand the gradient would overflow all the same")
     return (widened(file, [cure], applicability) if cure is not None else None) or _UNCASTABLE
 
 

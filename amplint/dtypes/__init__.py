@@ -94,11 +94,7 @@ class Dtypes:
             return ()
         if not context.caller:
             return (Related("autocast is switched off here, as code does that is called under it", _place(context)),)
-        what = (
-            "the autocast region is entered here"
-            if context.region is not None
-            else "it is called with half operands here"
-        )
+        what = "the autocast region is entered here" if context.region is not None else "called with half operands here"
         return (Related(what, _place(context), context.caller),)
 
     def needs(self, operation: Operation) -> frozenset[str]:
