@@ -1,4 +1,4 @@
-"""What a change makes of the order in which code is left: statements that come to stand behind a jump, and other loops to return from."""
+"""What a change makes of the order in which code is left: statements that now stand behind a jump, other loops to return from."""
 
 from __future__ import annotations
 
