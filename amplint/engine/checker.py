@@ -248,5 +248,9 @@ def withdraw(report: FileReport, facts: frozenset[str]) -> FileReport:
         facts: what the files of the run establish.
     """
     facts = report.facts if is_notebook(report.path) or ALONE in report.facts else facts
-    kept = tuple(with_place(diagnostic, facts) for diagnostic in report.diagnostics if diagnostic.needs <= facts)
+    kept = tuple(
+        diagnostic if diagnostic.needs <= report.facts else with_place(diagnostic, facts)
+        for diagnostic in report.diagnostics
+        if diagnostic.needs <= facts
+    )
     return report if kept == report.diagnostics else replace(report, diagnostics=kept)

@@ -149,6 +149,20 @@ class Contexts(RegionMakers):
         helper, region = self._helper(call.func), self.of(call)
         return region is not None and region.device != "grad" and helper is not None and self.is_generated(helper)
 
+    def helpers(self, node: cst.BaseExpression, depth: int = 0) -> list[cst.FunctionDef]:
+        """The functions of the project whose calls give a context: `half()` in `with half():`.
+
+        Args:
+            node: what is entered.
+            depth: how many steps led here.
+        """
+        if depth > _MAX_DEPTH:
+            return []
+        helper = self._helper(node.func) if isinstance(node, cst.Call) else None
+        if helper is not None:
+            return [helper]
+        return [found for each in self._values.behind(node) for found in self.helpers(each, depth + 1)]
+
     def is_generated(self, function: cst.FunctionDef) -> bool:
         """Whether a function is a generator that a `with` statement runs, up to its `yield` and on from there."""
         return any(self._names.all_in(decorator.decorator, _GENERATED) for decorator in function.decorators)
