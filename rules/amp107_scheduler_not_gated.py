@@ -139,7 +139,7 @@ def _unprepared(file: File) -> Iterator[Finding]:
         )
 
 
-_APART = "the step and the schedule are too far apart for one condition to cover both"
+_UNGATED = "no single condition can gate the schedule where it stands"
 
 
 def _in_paths(file: File) -> Iterator[Finding]:
@@ -155,7 +155,7 @@ def _in_paths(file: File) -> Iterator[Finding]:
                 *made_elsewhere.schedule(file, hazard_calls.receiver(found.act)),
             ),
             defect=hazard_calls.defect(found),
-            fix=hazard_calls.mended(file, found, partial(gate, hazards=hazards), _APART),
+            fix=hazard_calls.mended(file, found, partial(gate, hazards=hazards), _UNGATED),
         )
 
 

@@ -22,7 +22,7 @@ class Established:
 
     def __init__(self, reports: Sequence[FileReport], projects: Sequence[Hashable] = ()) -> None:
         self._projects = projects or [None] * len(reports)
-        awaited = frozenset(rule.awaits for rule in rule_index() if rule.awaits)
+        self._awaited = awaited = frozenset(rule.awaits for rule in rule_index() if rule.awaits)
         self._everywhere = frozenset[str]()
         self._within: dict[Hashable, frozenset[str]] = {}
         for project, report in zip(self._projects, reports):
@@ -34,8 +34,11 @@ class Established:
         return self._everywhere | self._within[self._projects[position]]
 
     def add(self, facts: Iterable[str]) -> None:
-        """Learn what files beside the run establish for the projects of those in it."""
-        self._everywhere |= frozenset(facts)
+        """Learn what files beside the run establish for the projects of those in it.
+
+        Where one of them was stated that rules await is left out: it is that of whichever file was asked first.
+        """
+        self._everywhere |= {fact for fact in facts if fact in self._awaited or not is_about(fact, self._awaited)}
 
     def missing(self, reports: Sequence[FileReport]) -> frozenset[str]:
         """The facts that findings need, and that nobody has established for their files.

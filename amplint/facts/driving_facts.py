@@ -69,9 +69,9 @@ def with_place(diagnostic: Diagnostic, facts: Collection[str]) -> Diagnostic:
     needed, word = next(needs, ("", ""))
     stated = (fact.partition(f"{needed}{_BY}")[2] for fact in facts if needed and fact.startswith(f"{needed}{_BY}"))
     places = sorted(stated, key=lambda place: (-_together(place, diagnostic.path), place))
-    if not places:
+    if not places and word != FLOAT16_TRAINING:
         return diagnostic
-    note = f"{places[0]} {_MEANING[word]}"
+    note = f"{places[0] if places else 'another file of the project'} {_MEANING[word]}"
     return replace(diagnostic, note=f"{diagnostic.note.rstrip('.')}; {note}" if diagnostic.note else note)
 
 

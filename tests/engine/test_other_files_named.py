@@ -6,9 +6,12 @@ without being where anything goes wrong.
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 
 import pytest
+from program import AMPLINT, environment
 from project import found_in, project
 
 REGION = """
@@ -92,3 +95,17 @@ def test_a_schedule_that_another_file_makes(tmp_path: Path) -> None:
 def test_a_trainer_that_another_file_makes(tmp_path: Path, imports: str, model: str) -> None:
     root = project(tmp_path, layers=ATTENTION, train=TRAINER.format(imports=imports, model=model))
     assert found_in(root, select=("AMP303",)) == {"layers.py:11 AMP303"}
+
+
+def test_where_a_project_trains_is_said_of_the_nearest_file_of_the_run(tmp_path: Path) -> None:
+    trains = TRAINER.format(imports="", model="model")
+    root = project(tmp_path, a_train=trains, b_train=trains, b_layers=ATTENTION)
+    assert noted(root, ".") == ["b/train.py:6 trains under float16 autocast"]
+    assert noted(root, "b/layers.py") == ["another file of the project trains under float16 autocast"]
+
+
+def noted(root: Path, named: str) -> list[str]:
+    """What the notes of AMP303 end with in a run on some files."""
+    command = [*AMPLINT, named, "--select", "AMP303", "--output-format", "json", "--no-cache"]
+    done = subprocess.run(command, cwd=root, env=environment(None), capture_output=True, text=True, check=False)
+    return [each["note"].rpartition("; ")[2] for each in json.loads(done.stdout)]

@@ -94,7 +94,8 @@ def found_in(root: Path, *paths: str, select: tuple[str, ...] = ("ALL",), ignore
 
 def _names_a_file(finding: Diagnostic) -> bool:
     """Whether a finding names another file: by a second location, or in its words."""
-    return any(related.path for related in finding.related) or ".py" in finding.message + finding.note
+    words = finding.message + finding.note
+    return any(related.path for related in finding.related) or ".py" in words or "another file of the project" in words
 
 
 def _missing_alone(item: FoundFile, findings: list[Diagnostic]) -> list[Diagnostic]:
