@@ -114,12 +114,24 @@ def scales_without_update(file: File) -> bool:
 
 
 def runs_less_often(file: File, found: Found, update: cst.Call) -> bool:
-    """Whether the step, as the text shows, runs without `update`: nothing but loops lies between it and their common block."""
+    """Whether the step, as the text shows, runs without `update`: nothing but loops lies between it and their common block, or
+    they are the two sides of a branch that is taken in all iterations or in none."""
     together = file.tree.enclosing(update, cst.FunctionDef) is file.tree.enclosing(found.node, cst.FunctionDef)
     block = hazard_calls.common_block(file, found.node, update)
     if block is None or not together or "[" in found.hazard.optimizer:
         return False
-    return all(isinstance(guard, _LOOPS) for guard in hazard_calls.guards(file, found.node, block))
+    guards = hazard_calls.guards(file, found.node, block)
+    return all(isinstance(guard, _LOOPS) for guard in guards) or is_on_the_other_side(file, guards, update)
+
+
+def is_on_the_other_side(file: File, guards: list[cst.CSTNode], update: cst.Call) -> bool:
+    """Whether the branch that decides between some guarded code and `update` comes out alike in every iteration."""
+    around = list(file.tree.ancestors(update))
+    for guard in guards:
+        branch = file.tree.parent(guard) if isinstance(guard, cst.Else) else guard
+        if branch in around:
+            return isinstance(branch, cst.If) and not hazard_calls.varies(file, branch)
+    return False
 
 
 def consequence(file: File, found: Found) -> str:

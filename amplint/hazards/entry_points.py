@@ -8,6 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.hazards.class_switches import as_switched_by
 from amplint.hazards.objects_in_reach import objects_in
 from amplint.lowering.graph_tools import events_in
 from amplint.lowering.graphs import Graphs
@@ -87,10 +88,22 @@ class Entries:
         flows = {id(functions): Flows(functions, keys[id(functions)]) for _, functions, _ in roots}
         return tuple(
             Entry(
-                function, functions, objects_in(function, functions), self._nothing_scales, heir, flows[id(functions)]
+                function,
+                functions,
+                self._objects(function, functions, heir),
+                self._nothing_scales,
+                heir.name if heir is not None else "",
+                flows[id(functions)],
             )
             for function, functions, heir in roots
         )
+
+    @staticmethod
+    def _objects(
+        function: Function, functions: Mapping[str, Function], heir: ClassInfo | None
+    ) -> Mapping[str, ObjectFacts]:
+        objects = objects_in(function, functions)
+        return as_switched_by(heir, objects) if heir is not None else objects
 
     def _trains(self) -> bool:
         """Whether the file calls anything by the names of the protocol, or makes a scaler or a region that other files work
@@ -113,12 +126,12 @@ class Entries:
         # Of most files, the functions that tell are enough to deny it.
         return _scale_nothing(self.graphs.values()) and _scale_nothing(self.everything.values())
 
-    def _roots(self) -> Iterator[tuple[Function, Mapping[str, Function], str]]:
+    def _roots(self) -> Iterator[tuple[Function, Mapping[str, Function], ClassInfo | None]]:
         """What is explored: every function in which something happens; inherited methods once more for each class that
         overrides what they call, with the overriding methods in place."""
         training = self._training(self.functions)
         own = (key for key in self._program.definitions if key in training)
-        yield from ((self.functions[key], self.functions, "") for key in own)
+        yield from ((self.functions[key], self.functions, None) for key in own)
         for info in self._program.classes.own:
             overridden = self._overridden(info)
             if not any(map(_is_busy, overridden.values())):
@@ -129,7 +142,7 @@ class Entries:
                 inherited = [
                     self._program.key(node) for name, node in base.methods.items() if info.method(name) is node
                 ]
-                yield from ((functions[key], functions, info.node.name.value) for key in inherited if key in training)
+                yield from ((functions[key], functions, info) for key in inherited if key in training)
 
     @staticmethod
     def _training(functions: Mapping[str, Function]) -> set[str]:

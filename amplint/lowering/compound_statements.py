@@ -11,6 +11,7 @@ import libcst as cst
 from amplint.lowering.conditions import ConditionReader
 from amplint.lowering.counters import counts_from
 from amplint.lowering.expressions import ExpressionReader
+from amplint.lowering.first_iterations import CountedLoop
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.function_scope import works_around
 from amplint.lowering.graph_tools import events_in, only_advances
@@ -175,9 +176,13 @@ class BlockReader:
         carried = value.carried or ((GRADIENT,) if any(reference(name).is_gradient for name in value.args) else ())
         elements = (Assign(self._site(node), name, carried, value.args) for name in changed if carried)
         around, self._objects_of_loop = self._objects_of_loop, frozenset(targets if over_objects else ())
-        body = Seq((*elements, *self._loop_body(node).parts))
-        self._objects_of_loop = around
         counts = counts_from(node) if changed else None
+        counted = self._counted(node, targets[0], counts) if counts is not None else None
+        body = Seq((*elements, *self._loop_body(node, counted).parts))
+        self._objects_of_loop = around
+        if counted is not None and counted in self._conditions.firsts.asked:
+            self._emit(counted.before)
+            body = Seq((counted.each_time, *body.parts))
         picked = frozenset(self._picked) if over_objects else frozenset[int]()
         self._emit(
             Loop(self._site(node), body, orelse, changed, None, over_objects or only_advances(body), picked, counts)
@@ -185,11 +190,18 @@ class BlockReader:
         if self._expressions.gradients.rescalings > rescalings:  # a loop over parameters does not run for none of them
             self._expressions.gradients.rescale(node)
 
-    def _loop_body(self, node: cst.For | cst.While) -> Seq:
+    def _counted(self, node: cst.For, counter: str, begins: float) -> CountedLoop:
+        fresh, first = self._builder.temporary(node), self._builder.temporary(node.target)
+        return CountedLoop(self._site(node), counter, begins, first, fresh)
+
+    def _loop_body(self, node: cst.For | cst.While, counted: CountedLoop | None = None) -> Seq:
         """The body of a loop, in which what the loop does not assign is constant."""
-        outer, self._conditions.changing = self._conditions.changing, self._scope.assigned_in(node)
+        conditions = self._conditions
+        changing, around = conditions.changing, conditions.firsts.around
+        conditions.changing = self._scope.assigned_in(node)
+        conditions.firsts.enter(counted, self._scope.assigned_in(node.body))
         body = self.read(node.body)
-        self._conditions.changing = outer
+        conditions.changing, conditions.firsts.around = changing, around
         return body
 
     # -- regions ---------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import libcst as cst
 
 from amplint.lowering import precision_tests, scale_comparisons
 from amplint.lowering.counters import CounterReader, SideKind
+from amplint.lowering.first_iterations import FirstIterations
 from amplint.lowering.function_scope import FunctionScope
 from amplint.lowering.kept_settings import KeptSettings
 from amplint.model import vocabulary
@@ -28,6 +29,7 @@ class ConditionReader:
         self._definition = scope.definition
         self._counters = CounterReader(scope.definition)
         self._settings = KeptSettings(scope)
+        self.firsts = FirstIterations()
         self.changing = scope.changing()
         """Names that are assigned inside a loop; whoever reads a loop narrows them to that loop."""
 
@@ -38,11 +40,14 @@ class ConditionReader:
             node: any expression.
             depth: how many names have been followed to get here.
         """
+        about_first = self.firsts.told(node) if self.firsts.around else None
+        if about_first is not None:
+            return about_first
         if type(node) is cst.UnaryOperation and type(node.operator) is cst.Not:
             return Not(self.read(node.expression, depth))
         if type(node) is cst.BooleanOperation:
             parts = (self.read(node.left, depth), self.read(node.right, depth))
-            return Both(parts, any_of=isinstance(node.operator, cst.Or))
+            return Both(scale_comparisons.with_guards(parts), any_of=isinstance(node.operator, cst.Or))
         if type(node) is cst.NamedExpr:
             return self.read(node.value, depth)
         if (

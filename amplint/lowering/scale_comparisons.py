@@ -7,8 +7,12 @@ from collections.abc import Collection
 import libcst as cst
 
 from amplint.model import vocabulary
+from amplint.model.event_graph import Condition, Not, Test, tests_in
+from amplint.model.records import changed
+from amplint.model.references import key_of
 from amplint.syntax.words import words
 
+_TELLING = ("gate", "skipped")
 _ORDERS = (cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual)
 
 
@@ -36,6 +40,25 @@ def fell(
     if isinstance(operator, (cst.LessThan, cst.GreaterThan)):
         return True if less == before_right else None
     return False if less == before_left else None
+
+
+def with_guards(parts: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    """The parts of `before is None or after >= before`: whether there is a scale to compare with belongs to the comparison.
+
+    Args:
+        parts: what `and` or `or` puts together.
+    """
+    telling = {ref for part in parts for test in tests_in(part) if test.kind in _TELLING for ref in test.refs}
+    return tuple(_guarding(part, set(map(key_of, telling))) for part in parts) if telling else parts
+
+
+def _guarding(part: Condition, keys: Collection[str]) -> Condition:
+    match part:
+        case Not():
+            return Not(_guarding(part.part, keys))
+        case Test(key=key, kind=kind) if key in keys and kind in ("varying", "config"):
+            return changed(part, kind="gate")
+    return part
 
 
 def _is_before(node: cst.BaseExpression, other: cst.BaseExpression, scale_names: Collection[str]) -> bool:

@@ -5,6 +5,7 @@ Plain data, so that the graph of a function is its summary: it can be entered fr
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import field
 from functools import cached_property
 
@@ -68,24 +69,26 @@ def _stated(condition: Condition, truth: bool) -> str:
     return condition.key if truth else f"not {condition.key}"
 
 
-def mentioned(condition: Condition) -> frozenset[str]:
-    """The references that a condition looks at."""
+def tests_in(condition: Condition) -> Iterator[Test]:
+    """The tests that a condition is made of."""
     match condition:
         case Test():
-            return condition.refs
+            yield condition
         case Not():
-            return mentioned(condition.part)
-    return frozenset().union(*map(mentioned, condition.parts))
+            yield from tests_in(condition.part)
+        case Both():
+            for part in condition.parts:
+                yield from tests_in(part)
+
+
+def mentioned(condition: Condition) -> frozenset[str]:
+    """The references that a condition looks at."""
+    return frozenset().union(*(test.refs for test in tests_in(condition)))
 
 
 def kinds_of(condition: Condition) -> frozenset[str]:
     """The kinds of the tests in a condition."""
-    match condition:
-        case Test():
-            return frozenset({condition.kind})
-        case Not():
-            return kinds_of(condition.part)
-    return frozenset().union(*map(kinds_of, condition.parts))
+    return frozenset(test.kind for test in tests_in(condition))
 
 
 @frozen

@@ -12,6 +12,7 @@ from amplint.lowering.conditions import ConditionReader
 from amplint.lowering.function_scope import FunctionScope
 from amplint.model import event_graph
 from amplint.model.event_graph import Both, Condition, Not
+from amplint.model.references import reference
 
 CODE = """
 import torch
@@ -179,3 +180,70 @@ def test_references_are_told_from_text() -> None:
 def test_module_level_names_are_the_same_in_every_function() -> None:
     assert plain("scaler")[0] == "‹::scaler›"
     assert plain("flag")[0] == "‹flag›"
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("before is None or scaler.get_scale() >= before", ["gate", "skipped"]),
+        ("before is not None and scaler.get_scale() < before", ["gate", "skipped"]),
+        ("args.limit is None or scaler.get_scale() >= before", ["config", "skipped"]),
+        ("flag or step < n", ["config", "range"]),
+    ],
+)
+def test_whether_there_is_a_scale_to_compare_with_belongs_to_the_comparison(text: str, kinds: list[str]) -> None:
+    assert [test.kind for test in event_graph.tests_in(condition(text))] == kinds
+
+
+def counted(loop: str, test: str) -> list[tuple[str, bool]]:
+    """The kinds of the conditions that a loop asks, each with whether its references are the author's."""
+    code = f"def f(scaler, optimizer, xs, n):\n    {loop}\n        if {test}:\n            scaler.update()\n"
+    graphs = file_of(code + "        scaler.step(optimizer)\n").analysis.functions
+    (graph,) = (graph for key, graph in graphs.items() if key.startswith("f@"))
+    waiting: list[event_graph.Node] = [graph.body]
+    found: list[tuple[str, bool]] = []
+    while waiting:
+        node = waiting.pop(0)
+        if isinstance(node, event_graph.Branch):
+            tests = event_graph.tests_in(node.condition)
+            found += [(each.kind, not all(map(is_unnamed, each.refs))) for each in tests]
+        waiting += event_graph.parts_of(node)
+    return found
+
+
+def is_unnamed(name: str) -> bool:
+    """Whether a reference is none of the author's."""
+    return reference(name).is_temporary
+
+
+@pytest.mark.parametrize(
+    ("loop", "test"),
+    [
+        ("for i, x in enumerate(xs):", "i"),
+        ("for i, x in enumerate(xs):", "not i"),
+        ("for i, x in enumerate(xs):", "i > 0"),
+        ("for i, x in enumerate(xs):", "1 <= i"),
+        ("for i in range(n):", "i != 0"),
+        ("for i in range(n):", "0 == i"),
+        ("for i, x in enumerate(xs, 1):", "i > 1"),
+        ("for i, x in enumerate(xs, start=1):", "i < 2"),
+    ],
+)
+def test_a_loop_that_counts_is_asked_for_its_first_iteration(loop: str, test: str) -> None:
+    assert counted(loop, test) == [("range", False), ("moment", False)]
+
+
+@pytest.mark.parametrize(
+    ("loop", "test"),
+    [
+        ("for i, x in enumerate(xs):", "i > 1"),
+        ("for i, x in enumerate(xs):", "i == 1"),
+        ("for i, x in enumerate(xs):", "i % 2"),
+        ("for i, x in enumerate(xs):", "i > n"),
+        ("for i, x in enumerate(xs, 1):", "i"),
+        ("for i, x in enumerate(xs, n):", "i > 0"),
+        ("for i in xs:", "i > 0"),
+    ],
+)
+def test_other_questions_are_not_about_the_first_iteration(loop: str, test: str) -> None:
+    assert all(named for _, named in counted(loop, test))
