@@ -16,7 +16,7 @@ from pathlib import Path
 from amplint.callgraph.definitions import Definition
 from amplint.callgraph.held_values import Held, HeldValues, takes
 from amplint.callgraph.import_graph import ImportGraph
-from amplint.model.caller_contexts import CallerContext, CallResult, Shape, Target, Way, distinct
+from amplint.model.caller_contexts import CallerContext, CallManner, ResultElsewhere, Shape, Target, distinct
 
 _MOST_CHARACTERS = 4_000_000
 """When so much was parsed, its trees are let go of: they take thirty times as much memory, and most are of no use any more."""
@@ -50,22 +50,22 @@ class Links:
         return {path: distinct(each) for path, each in found.items()}
 
     def results(
-        self, contexts: Iterable[CallerContext], known: Mapping[Way, tuple[Shape, ...]]
-    ) -> dict[str, tuple[CallResult, ...]]:
+        self, contexts: Iterable[CallerContext], known: Mapping[CallManner, tuple[Shape, ...]]
+    ) -> dict[str, tuple[ResultElsewhere, ...]]:
         """What the calls of each file that ask for it are given back, by its path.
 
         Args:
             contexts: how functions are entered, with the targets as the files that call know them.
             known: what functions give back, with the targets as the files that define them know them.
         """
-        found: dict[str, dict[Way, CallResult]] = {}
+        found: dict[str, dict[CallManner, ResultElsewhere]] = {}
         for context in contexts if known else ():
             targets = self._targets(context.target, context.caller) if context.asks else ()
             ways = [context.way._replace(target=target) for target in targets]
             if ways and all(way in known for way in ways):
                 shapes = tuple(dict.fromkeys(shape for way in ways for shape in known[way]))
                 sure = len(targets) == 1 and self._is_named(context.target, targets[0])
-                found.setdefault(context.caller, {})[context.way] = CallResult(context.way, shapes, sure)
+                found.setdefault(context.caller, {})[context.way] = ResultElsewhere(context.way, shapes, sure)
         return {path: tuple(sorted(each.values(), key=repr)) for path, each in found.items()}
 
     def _is_named(self, target: Target, linked: Target) -> bool:

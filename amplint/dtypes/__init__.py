@@ -13,7 +13,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.diagnostics import Position, Range, Related
-from amplint.dtypes.asked_results import asked
+from amplint.dtypes.asked_results import asking_calls
 from amplint.dtypes.callees_elsewhere import CalleesElsewhere
 from amplint.dtypes.constants import ConstantEffect, ConstantUse, constants, distinct_uses
 from amplint.dtypes.hazards import Danger, DtypeHazard, calls_followed, loss_hazards
@@ -24,7 +24,7 @@ from amplint.dtypes.shapes import shape_of
 from amplint.dtypes.statements import Statements
 from amplint.dtypes.values import Number, Operation, Tensor, Value, tensors
 from amplint.file import FLOAT16_TRAINING, File
-from amplint.model.caller_contexts import CallerContext, CallResult, Way
+from amplint.model.caller_contexts import CallerContext, CallManner, ResultElsewhere
 from amplint.model.events import Region
 from amplint.model.rule_options import Option
 from amplint.model.torch.precision import FLOAT16
@@ -54,7 +54,7 @@ class Dtypes:
     def __init__(self, file: File) -> None:
         self._file, self._tree, self._contexts = file, file.tree, file.contexts
         self._callers: dict[Operation, CallerContext] = {}
-        self._given_back: dict[Way, tuple[Value, ...]] = {}
+        self._given_back: dict[CallManner, tuple[Value, ...]] = {}
         self._callees = CalleesElsewhere(file)
         losses = frozenset(file.option(OWN_LOSSES))
         parts = file.tree, file.names, file.contexts, file.classes, losses, _BUDGET
@@ -94,15 +94,15 @@ class Dtypes:
             return ()
         leaving = {call: loss or call in self._flow.reached for call, loss in self._flow.leaving.items()}
         returned = (value for values in self._given_back.values() for value in values)
-        return self._callees.contexts(leaving, asked(self._flow.operations if uses else (), returned))
+        return self._callees.contexts(leaving, asking_calls(self._flow.operations if uses else (), returned))
 
     @property
-    def results(self) -> tuple[CallResult, ...]:
+    def results(self) -> tuple[ResultElsewhere, ...]:
         """What the functions of this file give back to other files that ask for it, as far as something is known of it."""
         if not any(context.asks for context in self._entered) or not self.operations:
             return ()
         told = {way: values for way, values in self._given_back.items() if values and all(map(_tells, values))}
-        return tuple(CallResult(way, tuple(map(shape_of, values))) for way, values in told.items())
+        return tuple(ResultElsewhere(way, tuple(map(shape_of, values))) for way, values in told.items())
 
     def caller(self, operation: Operation) -> tuple[Related, ...]:
         """Where another file enters the region in which an operation runs, as a second location; empty for one of this file."""

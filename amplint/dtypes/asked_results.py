@@ -14,7 +14,7 @@ _TINY, _LARGE = 1e-7, LIMITS[FLOAT16].largest
 """Constants between them are of no concern to float16."""
 
 
-def asked(operations: Iterable[Operation], returned: Iterable[Value]) -> set[Operation]:
+def asking_calls(operations: Iterable[Operation], returned: Iterable[Value]) -> set[Operation]:
     """The operations, calls among them, that a judged one gets its operands from, or a value that another file asks for.
 
     Args:

@@ -11,7 +11,7 @@ from amplint.dtypes.literals import joined
 from amplint.dtypes.shapes import shape_of, value_of
 from amplint.dtypes.values import Operation, Value, with_tensors
 from amplint.file import File
-from amplint.model.caller_contexts import CallerContext, Target, Way, distinct
+from amplint.model.caller_contexts import CallerContext, CallManner, Target, distinct
 from amplint.model.records import changed
 from amplint.model.torch import layers
 from amplint.model.torch.operators import OPERATORS
@@ -70,7 +70,7 @@ class CalleesElsewhere:
                 _path(self._file.source), start.row, start.column, asks,
             )  # fmt: skip
 
-    def _ways(self, call: Operation) -> Iterator[Way]:
+    def _ways(self, call: Operation) -> Iterator[CallManner]:
         """The functions that a call may run, and how."""
         assert isinstance(call.node, cst.Call)
         if call.node not in self._targets:
@@ -82,7 +82,7 @@ class CalleesElsewhere:
         given = [] if self._is_chain(call.node.func) else given
         shapes = tuple((name, None if name == "*" else shape_of(value)) for name, value in given)
         for target in self._targets[call.node]:
-            yield Way(target, call.region, call.differentiates, shapes)
+            yield CallManner(target, call.region, call.differentiates, shapes)
 
     def _entered(self, call: cst.CSTNode) -> cst.CSTNode:
         """Where the region around a call is entered; the call itself where that is the affair of a caller."""

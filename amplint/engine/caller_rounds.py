@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from amplint.diagnostics import FileReport
 from amplint.engine.checker import is_concerned
-from amplint.model.caller_contexts import CallerContext, CallResult
+from amplint.model.caller_contexts import CallerContext, ResultElsewhere
 from amplint.source import is_notebook
 from amplint.system.reading import read_file
 
@@ -69,7 +69,7 @@ class CallerRounds:
                 continue
             self._given[position] = told[path]
             item, data = self._found[position], self._content(position)
-            asked = any(isinstance(each, CallResult) or each.asks for each in told[path])
+            asked = any(isinstance(each, ResultElsewhere) or each.asks for each in told[path])
             if not is_notebook(item.display) and (asked or self._concerned(item, data) or self._hands_on(item)):
                 due.append(EnteredFile(position, data, told[path]))
         return due
@@ -78,7 +78,7 @@ class CallerRounds:
         """What the files are told, by path: how others enter them, and what those give back."""
         contexts = [each for each in self._seen if isinstance(each, CallerContext)]
         given = (each for report in reports for each in report.gives)
-        results = {each.way: each.shapes for each in given if isinstance(each, CallResult)}
+        results = {each.way: each.shapes for each in given if isinstance(each, ResultElsewhere)}
         if self._rounds <= _DEPTH:
             self._entering = self._links.by_file(contexts)
         back = self._links.results(contexts, results)

@@ -17,7 +17,7 @@ from amplint.diagnostics import (
     Range,
     Related,
 )
-from amplint.model.caller_contexts import CallerContext, CallResult, FromElsewhere, Target, Way
+from amplint.model.caller_contexts import CallerContext, CallManner, FromElsewhere, ResultElsewhere, Target
 from amplint.model.events import Region
 
 
@@ -127,7 +127,7 @@ def _read_fix(value: Any) -> Fix | None:
 
 
 def _from_elsewhere(told: FromElsewhere) -> list[Any]:
-    if isinstance(told, CallResult):
+    if isinstance(told, ResultElsewhere):
         return [_way(told.way), list(told.shapes), told.sure]
     return [_way(told.way), told.loss, told.caller, told.row, told.column, told.asks]
 
@@ -136,24 +136,24 @@ def _read_from_elsewhere(value: Any) -> FromElsewhere:
     way, *rest = value
     if len(rest) == 2:
         shapes, sure = rest
-        return CallResult(_read_way(way), tuple(map(_as_tuples, shapes)), bool(sure))
+        return ResultElsewhere(_read_way(way), tuple(map(_as_tuples, shapes)), bool(sure))
     loss, caller, row, column, asks = rest
     target, region, differentiates, arguments = _read_way(way)
     place = _text(caller), _number(row), _number(column)
     return CallerContext(target, region, differentiates, bool(loss), arguments, *place, bool(asks))
 
 
-def _way(way: Way) -> list[Any]:
+def _way(way: CallManner) -> list[Any]:
     region = None if way.region is None else [*dataclasses.astuple(way.region)]
     return [[*way.target], region, way.differentiates, way.arguments]
 
 
-def _read_way(value: Any) -> Way:
+def _read_way(value: Any) -> CallManner:
     (file, name, made, method), region, differentiates, arguments = value
     target = Target(_text(file), _text(name), bool(made), _text(method))
     device, dtype, enabled, cached = ("", "", "", True) if region is None else region
     entered = None if region is None else Region(_text(device), _text(dtype), _text(enabled), bool(cached))
-    return Way(
+    return CallManner(
         target, entered, bool(differentiates), tuple((_text(key), _as_tuples(shape)) for key, shape in arguments)
     )
 

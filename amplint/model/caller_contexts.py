@@ -35,7 +35,7 @@ class Target(NamedTuple):
     method: str = ""
 
 
-class Way(NamedTuple):
+class CallManner(NamedTuple):
     """A way to call a function: its result is the same, wherever the call stands.
 
     Attributes:
@@ -51,7 +51,7 @@ class Way(NamedTuple):
     arguments: tuple[tuple[str, Shape], ...]
 
 
-class CallResult(NamedTuple):
+class ResultElsewhere(NamedTuple):
     """What a function of another file gives back.
 
     Attributes:
@@ -60,7 +60,7 @@ class CallResult(NamedTuple):
         sure: whether the call can mean no other function.
     """
 
-    way: Way
+    way: CallManner
     shapes: tuple[Shape, ...]
     sure: bool = True
 
@@ -99,9 +99,9 @@ class CallerContext(NamedTuple):
     asks: bool = False
 
     @property
-    def way(self) -> Way:
+    def way(self) -> CallManner:
         """What decides on what the function gives back."""
-        return Way(self.target, self.region, self.differentiates, self.arguments)
+        return CallManner(self.target, self.region, self.differentiates, self.arguments)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -114,13 +114,13 @@ class CallerContext(NamedTuple):
         return self.way, self.loss, self.asks
 
 
-FromElsewhere = CallerContext | CallResult
+FromElsewhere = CallerContext | ResultElsewhere
 """What one file tells another one about calls between them."""
 
 
 def distinct(contexts: Iterable[CallerContext]) -> tuple[CallerContext, ...]:
     """Contexts in a stable order: one for each effect, and not too many for one function."""
-    found: dict[tuple[Way, bool], CallerContext] = {}
+    found: dict[tuple[CallManner, bool], CallerContext] = {}
     counts: dict[Target, int] = {}
     for context in sorted(contexts, key=lambda one: (one.target, one.caller, one.row, one.column, repr(one))):
         key = context.way, context.loss

@@ -18,7 +18,8 @@ from library import decorated
 class Layer(nn.Module):
     def __init__(self, size, act=nn.GELU, norm=None):
         super().__init__()
-        self.linear, self.inner = nn.Linear(size, size), Inner(size)
+        self.linear = nn.Linear(size, size)
+        self.inner = Inner(size)
         self.norm = nn.LayerNorm(size)
         self.act = act()
         self.wide = norm is not None
