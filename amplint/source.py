@@ -14,18 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amplint.diagnostics import Position, Range
+from amplint.system.text_encoding import BYTE_ORDER_MARK, SourceError, decoded, is_faithful
 
 if TYPE_CHECKING:
     from amplint.model.caller_contexts import FromElsewhere
     from amplint.notebook import Notebook
 
 _NOTEBOOK = ".ipynb"
-_BOM = b"\xef\xbb\xbf"
 _LINE_END = re.compile(r"\r\n|\r|\n")
-
-
-class SourceError(Exception):
-    """The bytes are no Python source text; the message is one line without the path."""
 
 
 class InvalidNotebook(SourceError):
@@ -78,14 +74,16 @@ class Source:
             SourceError: NUL bytes, an unknown encoding, or bytes that the encoding does not have.
             InvalidNotebook: a file that is called a notebook is none, for these reasons or others.
         """
-        bom = data.startswith(_BOM)
+        bom = data.startswith(BYTE_ORDER_MARK)
         if not is_notebook(path):
-            text, encoding = _decoded(data)
-            return cls(path, text, encoding, bom, faithful=_is_faithful(text, encoding, data.removeprefix(_BOM)))
+            text, encoding = decoded(data)
+            return cls(
+                path, text, encoding, bom, faithful=is_faithful(text, encoding, data.removeprefix(BYTE_ORDER_MARK))
+            )
         from amplint.notebook import Notebook, NotebookError  # few files are notebooks
 
         try:
-            text, encoding = _decoded(data)
+            text, encoding = decoded(data)
             notebook = Notebook.read(text)
         except (SourceError, NotebookError) as error:
             raise InvalidNotebook(str(error)) from error
@@ -99,7 +97,7 @@ class Source:
             CellsCrossed: the text is not that of a notebook with the same cells.
         """
         text = self.notebook.edited(text) if self.notebook is not None else text
-        return (_BOM if self.bom else b"") + text.encode(self.encoding)
+        return (BYTE_ORDER_MARK if self.bom else b"") + text.encode(self.encoding)
 
     @cached_property
     def line_starts(self) -> list[int]:
@@ -221,51 +219,3 @@ def indent_of(line: str) -> str:
 def is_notebook(path: str) -> bool:
     """Whether a file is called a notebook."""
     return path.endswith(_NOTEBOOK)
-
-
-def _decoded(data: bytes) -> tuple[str, str]:
-    """The text of a file without its byte order mark, and its encoding.
-
-    Raises:
-        SourceError: as `Source.from_bytes`.
-    """
-    if b"\0" in data:
-        raise SourceError("contains NUL bytes")
-    try:
-        encoding = _encoding(data)
-        encoding = "utf-8" if encoding == "utf-8-sig" else encoding
-        return data.removeprefix(_BOM).decode(encoding), encoding
-    except (SyntaxError, LookupError) as error:
-        raise SourceError(f"cannot be decoded: {str(error).splitlines()[0]}") from error
-    except UnicodeDecodeError as error:
-        raise SourceError(f"cannot be decoded as {error.encoding}: {error.reason} at byte {error.start}") from error
-
-
-def _is_faithful(text: str, encoding: str, data: bytes) -> bool:
-    try:
-        return encoding == "utf-8" or text.encode(encoding) == data
-    except UnicodeError:
-        return False
-
-
-def _encoding(data: bytes) -> str:
-    """The encoding that the byte order mark or the coding cookie names; UTF-8 without either.
-
-    Raises:
-        SourceError: it has other bytes for ASCII, so that no cookie could name it.
-        SyntaxError, LookupError: there is no such encoding.
-    """
-    stream = io.BytesIO(data)
-    head = stream.readline() + stream.readline()
-    if not head.startswith(_BOM) and b"coding" not in head:
-        return "utf-8"
-    import tokenize  # most files have no cookie, and this module is slow to import
-
-    encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0]
-    try:
-        is_ascii_in_it = b"#\n".decode(encoding) == "#\n"
-    except UnicodeError:  # some codecs raise no `UnicodeDecodeError`
-        is_ascii_in_it = False
-    if not is_ascii_in_it:
-        raise SourceError(f"cannot be decoded: {encoding} is no encoding of Python code")
-    return encoding

@@ -64,13 +64,10 @@ from amplint.model.observables import ON_OLD_GPU, Observable
 from amplint.model.torch import names as torch_names
 from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
-from ._support.call_edits import has_star, insert_arguments, keyword, positionals
+from ._support.bfloat16_questions import EMULATION, hardware_question, sound_question
+from ._support.call_edits import has_star, keyword, positionals
 
 _COUNTS_EMULATION = frozenset({"torch.cuda.is_bf16_supported"})
-_AVAILABLE, _CAPABILITY = "torch.cuda.is_available", "get_device_capability() >= (8, 0)"
-_EMULATION = "including_emulation"
-_HAS_EMULATION = (2, 4)
-"""The release that brought the parameter."""
 
 _CAPABILITY_WORD = r"device_capability|get_device_properties|get_arch_list|compute_cap|ampere"
 _HARDWARE = re.compile(
@@ -98,7 +95,7 @@ def check(file: File) -> Iterator[Finding]:
                 file.range(call.func),
                 "`is_bf16_supported()` is also true for emulated bfloat16 since PyTorch 2.3",
                 "on a GPU of compute capability below 8.0 the answer is true, but bfloat16 is emulated there, and slow",
-                fix=_sound_question(file, call) or NoFix("`is_bf16_supported` is imported by itself"),
+                fix=sound_question(file, call) or NoFix("`is_bf16_supported` is imported by itself"),
             )
     if any(_HARDWARE.search(name.value) for name in file.tree.find(cst.Name)):
         return
@@ -117,7 +114,7 @@ def check(file: File) -> Iterator[Finding]:
 
 def _counts_emulation(file: File, call: cst.Call) -> bool:
     """Whether a question counts emulation, and nothing beside it asks for the hardware."""
-    given = keyword(call, _EMULATION)
+    given = keyword(call, EMULATION)
     value = given.value if given is not None else next((arg.value for arg in positionals(call)), None)
     if has_star(call) or not (value is None or (isinstance(value, cst.Name) and value.value == "True")):
         return False
@@ -125,53 +122,6 @@ def _counts_emulation(file: File, call: cst.Call) -> bool:
         return False  # whether a test can run at all, or a line of a log
     home = file.names.scope(call)
     return not any(_SOUND.search(name.value) and file.names.scope(name) is home for name in file.tree.find(cst.Name))
-
-
-def _sound_question(file: File, call: cst.Call) -> Fix | None:
-    if not isinstance(call.func, cst.Attribute) or "#" in file.tree.text(call):
-        return None  # the import of a bare name would be left without use
-    title = "Ask for hardware that has bfloat16"
-    if file.torch >= _HAS_EMULATION:
-        edits = (
-            [Edit(*file.tree.span(call.args[0]), f"{_EMULATION}=False")]
-            if call.args
-            else insert_arguments(file, call, [f"{_EMULATION}=False"], ())
-        )
-        return Fix(title, tuple(edits), UNSAFE)
-    question = _question(file, call)
-    if question is None:
-        return None
-    text, imports = question
-    joined = isinstance(file.tree.parent(call), (cst.UnaryOperation, cst.BooleanOperation, cst.Comparison))
-    edit = Edit(*file.tree.span(call), f"({text})" if joined and " and " in text else text)
-    return Fix(title, file.importer.joined([*imports, edit]), UNSAFE)
-
-
-def _question(file: File, at: cst.Call) -> tuple[str, tuple[Edit, ...]] | None:
-    """An expression that is true where the GPU has bfloat16, for every PyTorch, and the imports that it needs."""
-    available, imports = file.importer.get(_AVAILABLE, at)
-    module = available.removesuffix("is_available")
-    if not module.endswith("."):
-        return None
-    guard = "" if _is_guarded(file, at) else f"{available}() and "
-    return f"{guard}{module}{_CAPABILITY}", imports
-
-
-def _is_guarded(file: File, at: cst.Call) -> bool:
-    """Whether something runs only where there is a GPU."""
-    below: cst.CSTNode = at
-    for above in file.tree.ancestors(at):
-        asked: cst.CSTNode | None = None
-        if isinstance(above, cst.BooleanOperation) and isinstance(above.operator, cst.And) and below is above.right:
-            asked = above.left
-        elif isinstance(above, cst.If) and below is above.body:
-            asked = above.test
-        elif isinstance(above, cst.FunctionDef):
-            break
-        if asked is not None and file.tree.text(asked) == "torch.cuda.is_available()":
-            return True
-        below = above
-    return False
 
 
 # -- the region --------------------------------------------------------------------------------------------------------
@@ -236,7 +186,7 @@ def _switched_off(file: File, call: cst.Call) -> Fix | None:
     direct = file.names.all_in(call.func, torch_names.AUTOCAST)
     in_function = isinstance(file.names.scope(call), cst.FunctionDef)
     certain = direct and in_function and not _may_be_cpu(file, call)
-    question = _question(file, call) if certain and _is_all_of_bfloat16(file) else None
+    question = hardware_question(file, call) if certain and _is_all_of_bfloat16(file) else None
     if question is None or len(positionals(call)) > 2:
         return None
     text, imports = question

@@ -134,6 +134,17 @@ class Definitions:
         """The statements of a file that no function or class holds, also in blocks such as those of `if` and `try`."""
         return self._top(path).statements
 
+    def named_in(self, path: Path, name: str) -> Iterator[Definition]:
+        """The functions and classes at the top of a file that have some name.
+
+        Args:
+            path: the file.
+            name: the name; empty for all of them.
+        """
+        for node in self.top(path):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and name in ("", node.name):
+                yield Definition(path, node)
+
     def _top(self, path: Path) -> _BoundNames:
         if path not in self._tops:
             tree = self.module(path)

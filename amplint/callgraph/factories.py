@@ -17,6 +17,18 @@ def decorators(function: Function) -> set[str]:
     return {spelling_of(each).rpartition(".")[2] for each in function.decorator_list}
 
 
+def is_defined_in(function: ast.stmt, value: ast.expr) -> bool:
+    """Whether an expression names a function that stands in another one, which makes it anew at each call.
+
+    Args:
+        function: the other one.
+        value: the expression.
+    """
+    if not isinstance(function, ast.FunctionDef) or not isinstance(value, ast.Name):
+        return False
+    return any(isinstance(each, ast.FunctionDef) and each.name == value.id for each in function.body)
+
+
 def method_of_class(definitions: Definitions, path: Path, called: ast.expr, scope: Scope) -> Definition | None:
     """The method that is called on a class itself: `Net.from_config`.
 

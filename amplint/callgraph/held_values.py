@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 from amplint.callgraph import containers, factories
 from amplint.callgraph.assigned_values import ATTRIBUTE, NAME, AssignedValue, AssignedValues, spelling_of
-from amplint.callgraph.definitions import Definition, Definitions, Function, Scope
+from amplint.callgraph.definitions import Definition, Definitions, Scope
 from amplint.callgraph.import_graph import ImportGraph
+from amplint.callgraph.parameters import parameter_names
 from amplint.callgraph.registries import Registries, key
 from amplint.model.torch import layers
 
@@ -70,7 +71,7 @@ class HeldValues:
             path: the file with the calls.
             element: the key of the element that is meant, where it is a table.
         """
-        names = _parameters(function.node)
+        names = parameter_names(function.node)
         for call, scope in self._assigned_values.calls(path):
             if any(isinstance(each, ast.Starred) for each in call.args):
                 continue
@@ -184,29 +185,13 @@ class HeldValues:
             yield from self._of_table(path, call, "", scope, hops + 1)
         elif base is not None and called == "get":
             yield from self._of_table(path, base, named, scope, hops + 1)
-        elif (registry := self._registry(path, call)) is not None:
+        elif (registry := self._registries.built_from(path, call)) is not None:
             yield from (each._replace(made=True) for each in self._of_table(path, registry, named, scope, hops + 1))
         elif called == "getattr" and len(call.args) > 1:
-            yield from self._in_module(path, call.args[0], key(call.args[1]), scope)
+            module = self.definitions.imported_module(path, spelling_of(call.args[0]), scope)
+            yield from map(Held, self.definitions.named_in(module, key(call.args[1])) if module is not None else ())
         else:
             yield from self._of_result(path, call, scope, wanted, hops)
-
-    def _registry(self, path: Path, call: ast.Call) -> ast.expr | None:
-        """The registry of which a call makes an object: `LOSSES.build(cfg)`, `build_from_cfg(cfg, LOSSES)`."""
-        match call:
-            case ast.Call(func=ast.Attribute(value=registry, attr="build")):
-                return registry if self.definitions.find(path, spelling_of(call.func)) is None else None
-            case ast.Call(func=ast.Name(id="build_from_cfg"), args=[_, registry, *_]):
-                return registry
-        return None
-
-    def _in_module(self, path: Path, module: ast.expr, name: str, scope: Scope) -> Iterator[Held]:
-        """What a module defines under a name; all that it defines where the name is not known."""
-        found = self.definitions.imported_module(path, spelling_of(module), scope)
-        if found is not None:
-            for node in self.definitions.top(found):
-                if isinstance(node, ast.FunctionDef | ast.ClassDef) and name in ("", node.name):
-                    yield Held(Definition(found, node))
 
     def _of_result(self, path: Path, call: ast.Call, scope: Scope, wanted: Wanted, hops: int) -> Iterator[Held]:
         made_by = factories.method_of_class(self.definitions, path, call.func, scope)
@@ -249,7 +234,7 @@ class HeldValues:
             if not isinstance(node, ast.Return) or node.value is None:
                 continue
             scope = function.node if not isinstance(function.node, ast.ClassDef) else None
-            if _is_defined_in(function.node, node.value):
+            if factories.is_defined_in(function.node, node.value):
                 yield Held(function, made=True)
                 continue
             if not isinstance(node.value, ast.Tuple):
@@ -258,31 +243,3 @@ class HeldValues:
             for index, part in enumerate(node.value.elts):
                 if wanted == (index if isinstance(wanted, int) else spelling_of(part)):
                     yield from self._of(function.path, part, scope, "", hops)
-
-
-def _is_defined_in(function: ast.stmt, value: ast.expr) -> bool:
-    """Whether an expression names a function that stands in another one."""
-    if not isinstance(function, ast.FunctionDef) or not isinstance(value, ast.Name):
-        return False
-    return any(isinstance(each, ast.FunctionDef) and each.name == value.id for each in function.body)
-
-
-def takes(node: ast.stmt, name: str) -> TypeGuard[Function | ast.ClassDef]:
-    """Whether a function, or the constructor of a class, has a parameter.
-
-    Args:
-        node: the function or class, or any other statement.
-        name: the name of the parameter.
-    """
-    return name in _parameters(node)
-
-
-def _parameters(node: ast.stmt) -> list[str]:
-    """The parameters of a function, or of the constructor of a class, in the order in which a call gives them."""
-    own = 0
-    if isinstance(node, ast.ClassDef):
-        made = (each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__")
-        node, own = next(made, node), 1
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return []
-    return [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)][own:]

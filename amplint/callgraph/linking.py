@@ -14,8 +14,9 @@ from operator import attrgetter
 from pathlib import Path
 
 from amplint.callgraph.definitions import Definition
-from amplint.callgraph.held_values import Held, HeldValues, takes
+from amplint.callgraph.held_values import Held, HeldValues
 from amplint.callgraph.import_graph import ImportGraph
+from amplint.callgraph.parameters import takes
 from amplint.model.caller_contexts import CallerContext, CallManner, ResultElsewhere, Shape, Target, distinct
 
 _MOST_CHARACTERS = 4_000_000

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from pathlib import Path
 
+from amplint.callgraph.assigned_values import spelling_of
 from amplint.callgraph.definitions import Definition, Definitions
 from amplint.callgraph.import_graph import ImportGraph
 
@@ -30,6 +32,20 @@ class Registries:
         if registry not in self._known:
             self._known[registry] = list(self._find(registry))
         return self._known[registry]
+
+    def built_from(self, path: Path, call: ast.Call) -> ast.expr | None:
+        """The registry of which a call makes an object: `LOSSES.build(cfg)`, `build_from_cfg(cfg, LOSSES)`.
+
+        Args:
+            path: the file of the call.
+            call: the call.
+        """
+        match call:
+            case ast.Call(func=ast.Attribute(value=registry, attr="build")):
+                return registry if self._definitions.find(path, spelling_of(call.func)) is None else None
+            case ast.Call(func=ast.Name(id="build_from_cfg"), args=[_, registry, *_]):
+                return registry
+        return None
 
     def _find(self, registry: str) -> Iterator[tuple[str, Definition]]:
         mark = f"@{registry}.register".encode()

@@ -21,9 +21,10 @@ from amplint.engine.checker import with_location
 from amplint.engine.discovery import FoundFile
 from amplint.engine.finding_matching import renamed
 from amplint.runtime.patch import PatchedFile
-from amplint.source import Source, SourceError
+from amplint.source import Source
 from amplint.system.reading import read_file
 from amplint.system.revisions import RevisionError, top_of, write_revision
+from amplint.system.text_encoding import SourceError
 
 
 class AgainstError(Exception):

@@ -21,7 +21,8 @@ from amplint.engine.suppression_edits import suppress_source, suppressible
 from amplint.model.caller_contexts import FromElsewhere
 from amplint.report import diff
 from amplint.report.view import View
-from amplint.source import Source, SourceError
+from amplint.source import Source
+from amplint.system.text_encoding import SourceError
 
 _TRIES = 5
 """How often a file is fixed anew because another program changed it meanwhile."""

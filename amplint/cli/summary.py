@@ -9,7 +9,8 @@ from pathlib import Path
 from amplint.cli.console import Console
 from amplint.cli.options import Options
 from amplint.diagnostics import Applicability, Diagnostic, FileReport
-from amplint.source import Source, SourceError
+from amplint.source import Source
+from amplint.system.text_encoding import SourceError
 
 
 class Result:

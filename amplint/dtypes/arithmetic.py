@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from amplint.dtypes.bounds import NO_LESS, bounds_of, interval, is_no_less, times
 from amplint.dtypes.lattice import join_values, unknown
 from amplint.dtypes.values import Eps, GradientFlow, Number, Tensor, Value
 from amplint.model.events import Region
 from amplint.model.records import changed
 from amplint.model.torch import precision
-from amplint.model.torch.operators import OPERATORS, Kind, of_kind
+from amplint.model.torch.operators import Kind, of_kind
 
 LOGARITHMS = frozenset({"log", "log2", "log10", "log1p", "logit", "xlogy"})
 EXPONENTIALS = frozenset({"exp", "expm1", "exp2"})
@@ -25,8 +26,6 @@ _KEEPING = of_kind(Kind.LAYOUT) | {"cuda", "cpu", "rearrange", "nan_to_num"}
 _BETWEEN = of_kind(Kind.EXTREME, Kind.POOL)
 """Operations whose result lies between the elements."""
 
-_NO_LESS = frozenset({"max", "amax", "logsumexp"})
-"""Reductions whose result is no less than any element."""
 
 _COUNTING = (precision.BOOL, precision.INTEGER)
 
@@ -57,8 +56,8 @@ def elementwise(
     if op in _KEEPING and len(parts) == 1:
         return changed(first, dtype=dtype)
     if op in _BETWEEN and len(parts) == 1:
-        return first.derived(node, dtype=dtype, peak=first.made if op in _NO_LESS else None, saturated=None)
-    low, high = _range(op, first)
+        return first.derived(node, dtype=dtype, peak=first.made if op in NO_LESS else None, saturated=None)
+    low, high = bounds_of(op, first)
     half = dtype == precision.FLOAT16
     result = Tensor(
         dtype, low, high, node, next((part.half_at for part in parts if part.half_at), None) if half else None,
@@ -74,23 +73,6 @@ def result_dtype(
     """The dtype of a result; a tensor without dimensions does not widen one that has some."""
     counting = [part for part in parts if not part.zero_dim] or parts
     return precision.result_dtype(op, [part.dtype for part in counting], region, in_place=in_place, explicit=explicit)
-
-
-def _range(op: str, operand: Tensor) -> tuple[float, float]:
-    if op == "abs":
-        return 0.0, max(abs(operand.low), abs(operand.high))
-    if op in ("exp", "exp2"):
-        return _exp(operand.low), _exp(operand.high)
-    if op in ("sum", "prod", "cumsum", "cumprod"):
-        return (0.0 if operand.low >= 0 else -math.inf), math.inf
-    if op == "neg":
-        return -operand.high, -operand.low
-    low, high = OPERATORS[op].range if op in OPERATORS else (-math.inf, math.inf)
-    return (low, max(operand.high, 0.0)) if op == "relu" else (low, high)
-
-
-def _exp(value: float) -> float:
-    return math.exp(value) if value < 700 else math.inf
 
 
 def damped(value: Tensor, exponentials: bool = True, core: cst.CSTNode | None = None) -> Tensor:
@@ -186,7 +168,7 @@ def with_number(
     value = number.value
     if value is None or op not in ("add", "sub", "mul", "div"):
         return operand.derived(node, dtype=dtype, low=-math.inf, high=math.inf)
-    low, high = sorted(_interval(op, operand, value, flipped))
+    low, high = sorted(interval(op, operand, value, flipped))
     lost, core = operand.lost, node
     if op in ("add", "sub") and not flipped and abs(value) < 1e-2:
         core = operand.core or node
@@ -195,21 +177,6 @@ def with_number(
     cure = operand.cure or (argument if operand.half else None)
     low, high = precision.rounded(low, dtype), precision.rounded(high, dtype)
     return operand.derived(node, dtype=dtype, low=low, high=high, lost=lost, cure=cure, core=core)
-
-
-def _interval(op: str, operand: Tensor, value: float, flipped: bool) -> tuple[float, float]:
-    low, high = operand.low, operand.high
-    if op == "add":
-        return low + value, high + value
-    if op == "sub":
-        return (value - high, value - low) if flipped else (low - value, high - value)
-    if op == "mul":
-        return _times(low, value), _times(high, value)
-    return (low / value, high / value) if value else (-math.inf, math.inf)
-
-
-def _times(one: float, other: float) -> float:
-    return 0.0 if one == 0 or other == 0 else one * other
 
 
 def _power(operand: Tensor, number: Number, flipped: bool, region: Region | None, node: cst.CSTNode) -> Tensor:
@@ -235,7 +202,7 @@ def between(op: str, left: Tensor, right: Tensor, region: Region | None, node: c
         return _product(left, right, result)
     if op == "div":
         return damped(changed(result, low=0.0 if left.low >= 0 and right.low >= 0 else -math.inf))
-    if op == "sub" and _is_no_less(right, left):
+    if op == "sub" and is_no_less(right, left):
         return changed(result, high=0.0)
     if op in ("add", "sub"):
         low, high = (right.low, right.high) if op == "add" else (-right.high, -right.low)
@@ -245,15 +212,8 @@ def between(op: str, left: Tensor, right: Tensor, region: Region | None, node: c
     return result
 
 
-def _is_no_less(bound: Tensor, operand: Tensor) -> bool:
-    """Whether no element of an operand lies above a bound: its maximum, or `logsumexp`."""
-    if bound.peak is not None:
-        return bound.peak is operand.made
-    return bound.maker is not None and bound.maker.op in _NO_LESS and bound.maker.operand is operand
-
-
 def _product(left: Tensor, right: Tensor, result: Tensor) -> Tensor:
-    corners = [_times(one, other) for one in (left.low, left.high) for other in (right.low, right.high)]
+    corners = [times(one, other) for one in (left.low, left.high) for other in (right.low, right.high)]
     result = changed(result, low=min(corners), high=max(corners))
     for factor in (left, right):  # p * log(p): the factor cancels the derivative 1/p
         if factor.core is not None:

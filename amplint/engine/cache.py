@@ -15,20 +15,19 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import lru_cache
-from hashlib import blake2b
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amplint import __version__
-from amplint.diagnostics import FileReport, Footing
+from amplint.diagnostics import FileReport
 from amplint.engine import registry, report_codec
 from amplint.engine.cache_storage import Storage
 from amplint.engine.cached_explorations import explorations_in
 from amplint.engine.config import Settings
 from amplint.engine.config_values import KEYS
-from amplint.system import reading
+from amplint.engine.stamps import Standing, Status, check_seen, digest, stamp_of
 
 if TYPE_CHECKING:
     from amplint.model.caller_contexts import FromElsewhere
@@ -41,15 +40,6 @@ _ENTERED = "^"
 """Stands in the key of a file before the digests of the contexts that it was checked under: of their effects, and of all."""
 _KEEP_ENTERED = 8
 """How many entries stay for one file that others enter: in each round of a run it may be entered in other ways."""
-
-_Status = os.stat_result | reading.Stamp
-Stamp = Sequence[int]
-_UNTRUSTED: Stamp = (0, 0, 0)
-
-
-def digest(data: bytes) -> str:
-    """The hash that stands for the content of a file."""
-    return blake2b(data, digest_size=16).hexdigest()
 
 
 @lru_cache(maxsize=1)
@@ -91,7 +81,7 @@ class Cache:
         self._choice = digest(choice.encode())
         self._name = f"{self._choice}.cache"
         self._entries, self._others = self._load()
-        self._standing = _Standing(self._others)
+        self._standing = Standing(self._others)
         self._used: set[str] = set()
         self._changed = False
 
@@ -100,17 +90,17 @@ class Cache:
             entries, others = json.loads(self._storage.read(self._name))
             for entry in entries.values():
                 stamp, content, found, footing = entry
-                _check_seen(stamp, content)
+                check_seen(stamp, content)
                 report_codec.decode_footing(footing)
                 if found is not None and type(found) is not list:
                     raise ValueError(found)
             for seen in others.values():
-                _check_seen(*seen)
+                check_seen(*seen)
         except (ValueError, TypeError, AttributeError, RecursionError, report_codec.Damaged):
             return {}, {}
         return entries, others
 
-    def by_stamp(self, key: str, display: str, stat: _Status) -> FileReport | None:
+    def by_stamp(self, key: str, display: str, stat: Status) -> FileReport | None:
         """The report on a file that was not touched since.
 
         Args:
@@ -123,7 +113,7 @@ class Cache:
             return None
         return self._report(key, display, entry)
 
-    def by_content(self, key: str, display: str, stat: _Status | None, content: str) -> FileReport | None:
+    def by_content(self, key: str, display: str, stat: Status | None, content: str) -> FileReport | None:
         """The report on a file that holds the same bytes as then.
 
         Args:
@@ -137,7 +127,7 @@ class Cache:
             return None
         report = self._report(key, display, entry)
         if report is not None and stat is not None:
-            self._set(key, [_stamp(stat), content, *entry[2:]])
+            self._set(key, [stamp_of(stat), content, *entry[2:]])
         return report
 
     def _report(self, key: str, display: str, entry: list[Any]) -> FileReport | None:
@@ -150,7 +140,7 @@ class Cache:
         except report_codec.Damaged:
             return None
 
-    def keep(self, key: str, stat: _Status | None, content: str, report: FileReport) -> None:
+    def keep(self, key: str, stat: Status | None, content: str, report: FileReport) -> None:
         """Remember a report; one with an error is not kept.
 
         Args:
@@ -163,7 +153,7 @@ class Cache:
             return
         plain = not (report.diagnostics or report.facts or report.partly or report.gives or report.awaits)
         found = None if plain else report_codec.encode_report(report)
-        self._set(key, [_stamp(stat), content, found, report_codec.encode_footing(report.footing)])
+        self._set(key, [stamp_of(stat), content, found, report_codec.encode_footing(report.footing)])
 
     def entered_key(self, path: str, contexts: Sequence[FromElsewhere]) -> str:
         """What an entry for a file is found by that was checked as other files enter it; of one file the latest are kept.
@@ -235,61 +225,6 @@ class Cache:
         self._changed = self._standing.changed = False
 
 
-class _Standing:
-    """Whether what answers rest on is still as it was. `seen` holds stamp and digest of files, by path."""
-
-    def __init__(self, seen: dict[str, list[Any]]) -> None:
-        self.seen = seen
-        self.changed = False
-        self._digests: dict[str, str] = {}
-        self._listings: dict[str, frozenset[str]] = {}
-
-    def holds(self, footing: Footing) -> bool:
-        """Whether every file holds the same bytes, and nothing has come where nothing was."""
-        return all(self._digest(path) == wanted for path, wanted in footing.files) and all(
-            self._names(folder).isdisjoint(names) for folder, names in footing.absent
-        )
-
-    def _digest(self, path: str) -> str:
-        if path not in self._digests:
-            self._digests[path] = self._look(path)
-        return self._digests[path]
-
-    def _look(self, path: str) -> str:
-        try:
-            status = reading.stamp(path)
-            seen_as, content = self.seen.get(path, (_UNTRUSTED, ""))
-            if seen_as == [status.st_size, status.st_mtime_ns, status.st_ctime_ns]:
-                return str(content)
-            content = digest(reading.read_file(path))
-        except OSError:
-            return ""
-        seen = [_stamp(status), content]
-        self.changed = self.changed or self.seen.get(path) != seen
-        self.seen[path] = seen
-        return content
-
-    def _names(self, folder: str) -> frozenset[str]:
-        if folder not in self._listings:
-            try:
-                self._listings[folder] = frozenset(os.listdir(folder))
-            except OSError:
-                self._listings[folder] = frozenset()
-        return self._listings[folder]
-
-
 def _path_of(key: str) -> str:
     """The path that a key is for, relative to the root."""
     return key.rpartition(_ENTERED)[0] or key.removesuffix("*").removesuffix(_EDITED)
-
-
-def _check_seen(stamp: Any, content: Any) -> None:
-    """Raise ValueError for what is no stamp and digest of a file."""
-    if type(stamp) is not list or len(stamp) != 3 or type(content) is not str:
-        raise ValueError(stamp, content)
-
-
-def _stamp(stat: _Status | None) -> list[int]:
-    if stat is None or not reading.is_settled(stat):
-        return list(_UNTRUSTED)
-    return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from amplint.diagnostics import Diagnostic
 from amplint.engine.finding_matching import ALIKE, common_lines
-from amplint.source import Source, SourceError
+from amplint.source import Source
 from amplint.system.reading import read_file, shown_path
 from amplint.system.revisions import RevisionError, contents, files_at, parting, top_of
+from amplint.system.text_encoding import SourceError
 
 _PYTHON = (".py", ".ipynb")
 

@@ -24,7 +24,8 @@ from amplint.engine.selection import (
 from amplint.engine.severity import is_at_least, severity
 from amplint.facts.driving_facts import with_place
 from amplint.python_ast import gate
-from amplint.source import FileLocation, InvalidNotebook, Source, SourceError, is_notebook
+from amplint.source import FileLocation, InvalidNotebook, Source, is_notebook
+from amplint.system.text_encoding import SourceError
 
 if TYPE_CHECKING:
     from amplint.model.caller_contexts import FromElsewhere

@@ -70,7 +70,7 @@ def _reports_entered(
         if cache is None:
             pending.append(Pending(task, None, position=one.position))
             continue
-        from amplint.engine.cache import digest
+        from amplint.engine.stamps import digest
 
         path, content = os.fspath(item.path), digest(one.data)
         key = cache.entered_key(path, one.contexts)

@@ -123,13 +123,15 @@ def _around(folder: str) -> Path:
     return Path(folder)
 
 
-@lru_cache(maxsize=100_000)
 def _mark_above(folder: str) -> str | None:
-    """The nearest of a folder and those around it in which one of the marks lies; each is looked into once."""
-    if any(os.path.exists(os.path.join(folder, mark)) for mark in _MARKS):
-        return folder
-    above = os.path.dirname(folder)
-    return None if above == folder else _mark_above(above)
+    """The nearest of a folder and those around it in which one of the marks lies."""
+    around = (folder, *map(os.fspath, Path(folder).parents))
+    return next((each for each in around if _is_marked(each)), None)
+
+
+@lru_cache(maxsize=100_000)
+def _is_marked(folder: str) -> bool:
+    return any(os.path.exists(os.path.join(folder, mark)) for mark in _MARKS)
 
 
 @lru_cache(maxsize=4)

@@ -158,7 +158,7 @@ def check_text(
 
 
 def _known_or_checked(task: Task, cache: Cache) -> FileReport:
-    from amplint.engine.cache import digest
+    from amplint.engine.stamps import digest
 
     path, content = os.fspath(task.path), digest(task.data)
     # What matters is checked in the same way whoever names it: a run on the whole project knows it, too.

@@ -69,7 +69,7 @@ def looked_up(item: FoundFile, caches: RunCaches, few: bool) -> FileReport | Pen
         key = cache.key(path, item.explicit) if cache else ""
     if cache is None:
         return FileReport(item.display, awaits=fact) if fact else Pending(task, status)
-    from amplint.engine.cache import digest
+    from amplint.engine.stamps import digest
 
     content = digest(data)
     known = cache.by_content(key, item.display, status, content)
@@ -101,7 +101,7 @@ def to_parse(item: FoundFile, caches: RunCaches, position: int, fact: str) -> Fi
     cache = caches.of(item.settings)
     if cache is None:
         return Pending(task, status, position=position)
-    from amplint.engine.cache import digest
+    from amplint.engine.stamps import digest
 
     return Pending(task, status, cache, cache.key(path, item.explicit), digest(data), position)
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import libcst as cst
 
-from amplint.lowering import call_binding
 from amplint.lowering.backward_passes import BackwardReader, differentiates_again
-from amplint.lowering.bound_methods import holds_method, may_run_method
-from amplint.lowering.called_back import CalledBack
 from amplint.lowering.conditions import ConditionReader, constant
 from amplint.lowering.function_builder import FunctionBuilder
-from amplint.lowering.gradients import CLIP_METHODS, SCALE_FREE, GradientReader, argument, is_grad
-from amplint.lowering.provenance import Provenance, Read, arguments, union
-from amplint.model import vocabulary
-from amplint.model.event_graph import Call, Loop, Seq
+from amplint.lowering.function_calls import FunctionCalls
+from amplint.lowering.gradients import CLIP_METHODS, GradientReader, argument, is_grad
+from amplint.lowering.provenance import Provenance, Read, arguments
+from amplint.lowering.unknown_calls import UnknownCalls
 from amplint.model.events import (
     GRADIENT,
     CacheCleared,
@@ -29,10 +24,8 @@ from amplint.model.events import (
     Unscale,
     ZeroGrad,
 )
-from amplint.model.references import SOMETHING
 from amplint.model.torch import names as torch_names
 from amplint.roles import schedules
-from amplint.roles.call_targets import Callee
 from amplint.syntax.access_paths import path_of
 
 _VALUE_METHODS = frozenset(
@@ -61,10 +54,12 @@ class CallReader:
         self._emit, self._site, self._escape = builder.emit, builder.site, builder.escape
         self._scope = builder.scope
         self._names, self._roles, self._ref = self._scope.names, self._scope.roles, self._scope.ref
-        self._conditions = conditions
         self._gradients = gradients
         self._backward = BackwardReader(builder, read)
+        self._functions = FunctionCalls(builder, conditions, read)
+        self._unknown = UnknownCalls(builder, read)
         self._read = read
+        self.manage = self._functions.manage
 
     def read(self, call: cst.Call) -> Provenance:
         """Emit the events of a call, its arguments first."""
@@ -90,7 +85,7 @@ class CallReader:
             if value is not None:
                 return value
         if isinstance(call.func, cst.Lambda):
-            return self._on_the_spot(call, call.func)
+            return self._functions.on_the_spot(call, call.func)
         match call:
             case cst.Call(
                 func=cst.Name("map"),
@@ -98,19 +93,8 @@ class CallReader:
             ) if self._roles.of(scaler).role == "scaler":
                 return self._scaled(call, scaler, values)
         self._use(call)
-        self._call_back(call)
-        return self._enter(call) or self._unknown(call)
-
-    def _on_the_spot(self, call: cst.Call, function: cst.Lambda) -> Provenance:
-        """Read the body of a lambda where it is called, with what its parameters are given by position."""
-        value = arguments(self._read, call)
-        names = [param.name.value for param in (*function.params.posonly_params, *function.params.params)]
-        given = ((name, self._ref(arg.value)) for name, arg in zip(names, call.args) if not (arg.star or arg.keyword))
-        outer = self._scope.aliases
-        self._scope.aliases = {**outer, **{name: reference for name, reference in given if reference}}
-        value |= self._read(function.body)
-        self._scope.aliases = outer
-        return value
+        self._functions.called_back(call)
+        return self._functions.enter(call) or self._unknown.read(call)
 
     def _use(self, call: cst.Call) -> None:
         """Tell of a call, in case it is of a model: only its optimizer, perhaps in another function, tells that."""
@@ -119,24 +103,6 @@ class CallReader:
             self._emit(CacheCleared(self._site(call)))
         elif path:
             self._emit(Forward(self._site(call), self._scope.qualify(path)))
-
-    def _call_back(self, call: cst.Call) -> None:
-        """Enter what an object calls for each batch where it is made, as if it ran there."""
-        back = CalledBack(call, self._scope)
-        first = back.first
-        if first is None:
-            return
-
-        def each_batch() -> None:
-            for function in (first, *back.after_each):
-                if isinstance(function, cst.Lambda):
-                    self._read(function.body)
-                else:
-                    self._enter(cst.Call(function), at=call)
-            if back.may_touch_scaler:
-                self._escape(call)
-
-        self._emit(Loop(self._site(call), self._builder.block(each_batch), Seq(())))
 
     def _preset(self, call: cst.Call) -> cst.Call:
         """The call with the function and arguments that `functools.partial` has set before."""
@@ -155,7 +121,7 @@ class CallReader:
         if attribute in _METHODS:
             return _METHODS[attribute](self, call, func)
         if attribute in CLIP_METHODS and not self._names.any_in(func, torch_names.CLIPS):
-            return self._enter(call) or self._gradients.clip_method(call, func)
+            return self._functions.enter(call) or self._gradients.clip_method(call, func)
         if not call.args and self._advances_rates(func):
             return self._told(SchedulerStep(self._site(call), self._ref(func.value)))
         if attribute in _VALUE_METHODS:
@@ -164,15 +130,15 @@ class CallReader:
 
     def _on_backward(self, call: cst.Call, func: cst.Attribute) -> Provenance:
         if isinstance(func.value, cst.Call) and path_of(func.value.func) == "super":
-            return self._unknown(call)
-        return self._enter(call) or self._backward.method(call, func)
+            return self._unknown.read(call)
+        return self._functions.enter(call) or self._backward.method(call, func)
 
     def _on_scale(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
         if (entered := self._into_own_scaler(call, func)) is not None:
             return entered | Provenance(("?",))  # multiplied by a constant, it is scaled as well
         if self._roles.of(func.value).role != "scaler" or len(call.args) != 1:
             # Whatever it is, it may be another library's scaler.
-            return self._unknown(call) | Provenance(("?",)) if len(call.args) == 1 else None
+            return self._unknown.read(call) | Provenance(("?",)) if len(call.args) == 1 else None
         return self._scaled(call, func.value, call.args[0].value)
 
     def _scaled(self, call: cst.Call, scaler: cst.BaseExpression, value: cst.BaseExpression) -> Provenance:
@@ -183,7 +149,7 @@ class CallReader:
 
     def _into_own_scaler(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
         """Enter a method of a class of the author's own that is used like a scaler; None for torch's scaler."""
-        return None if self._roles.of(func.value).made else self._enter(call)
+        return None if self._roles.of(func.value).made else self._functions.enter(call)
 
     def _on_unscale(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
         if (entered := self._into_own_scaler(call, func)) is not None:
@@ -213,7 +179,7 @@ class CallReader:
         facts = self._roles.of(func.value)
         if facts.role == "scheduler" and facts.maker and not call.args:
             return self._told(SchedulerStep(self._site(call), self._ref(func.value)))
-        if (entered := self._enter(call)) is not None:
+        if (entered := self._functions.enter(call)) is not None:
             return entered
         role = self._roles.of(func.value).role
         if role == "scaler" and call.args:
@@ -225,7 +191,7 @@ class CallReader:
             return Provenance(computes=True)
         if role == "optimizer" and not any(self._roles.of(arg.value).role == "scaler" for arg in call.args):
             # One that is given a scaler steps through it, by a rule of its own.
-            self._run_closures(call)
+            self._functions.run_closures(call)
             self._emit(OptimizerStep(self._site(call), self._ref(func.value), bool(call.args)))
             return Provenance(computes=True)
         if role == "scheduler" and not call.args:
@@ -254,83 +220,6 @@ class CallReader:
         bound = (each.node for each in self._names.bindings(second.value.value, second.value))
         passed_on = any(isinstance(node, cst.Param) and node.default is not None for node in bound)
         return second.value.value != "None" and not passed_on
-
-    # -- functions whose graph is known ------------------------------------------------------------------------------
-
-    def _enter(self, call: cst.Call, at: cst.Call | None = None) -> Provenance | None:
-        """Enter the graph of the function that a call is known to run; None when it is not known."""
-        found = self._scope.program.callees.of(call, self._scope.node)
-        if found is None:
-            return None
-        values = {arg.value: self._argument(arg) for arg in call.args}
-        return Provenance(
-            (self._run(found, call, at or call, values),), union(values.values()).as_argument().args, True
-        )
-
-    def _argument(self, arg: cst.Arg) -> Provenance:
-        value = self._read(arg.value)
-        return value | Provenance((SOMETHING,), (), True) if arg.star else value
-
-    def manage(self, method: Callee, context: cst.BaseExpression) -> Provenance:
-        """Enter the graph of a method that a `with` calls of an object.
-
-        Args:
-            method: the method.
-            context: the object.
-        """
-        return Provenance((self._run(method, cst.Call(context), context, {}),), computes=True)
-
-    def _run(
-        self, found: Callee, call: cst.Call, at: cst.BaseExpression, values: Mapping[cst.BaseExpression, Provenance]
-    ) -> str:
-        """Emit the call of a function, and say under which reference its value is known."""
-        target = self._builder.temporary(at)
-        binding = call_binding.binding(
-            found, call, self._scope, lambda node: self._builder.reference_of(node, values[node])
-        )
-        truths = call_binding.truths(found, call, self._scope)
-        conditions = call_binding.conditions(found, call, self._scope, self._conditions.read)
-        self._emit(Call(self._site(at), found.key, binding, target, truths, conditions))
-        return target
-
-    def _run_closures(self, call: cst.Call) -> None:
-        for arg in call.args:
-            if isinstance(arg.value, cst.Name):
-                self._enter(cst.Call(arg.value), at=call)
-
-    def _unknown(self, call: cst.Call) -> Provenance:
-        base = call.func.value if isinstance(call.func, cst.Attribute) else None
-        value = arguments(self._read, call)
-        if base is not None and not path_of(base):
-            value |= self._read(base)
-        name = path_of(call.func).rpartition(".")[2]
-        harmless = name and vocabulary.HARMLESS.search(name) and not self._steps_through_scaler(name, call)
-        if (not harmless and self._hands_over(call, base)) or may_run_method(call, self._scope):
-            self._escape(call)
-            return Provenance(("?",), value.as_argument().args, True)
-        return Provenance(computes=True) if name in SCALE_FREE else value.as_argument()
-
-    def _steps_through_scaler(self, name: str, call: cst.Call) -> bool:
-        """Whether a call that says it steps is given a scaler: it steps the optimizer, whatever else it says."""
-        return "step" in name.split("_") and any(self._roles.of(arg.value).role == "scaler" for arg in call.args)
-
-    def _hands_over(self, call: cst.Call, base: cst.BaseExpression | None) -> bool:
-        """Whether an unknown call gets hold of a scaler or an optimizer."""
-        made = self._roles.made_by(call)
-        if made is not None and made.role != "framework":
-            return False
-        if base is not None and self._scope.escapes_by_receiver(base, call):
-            return True
-        return any(self._gives(arg.value) for arg in call.args)
-
-    def _gives(self, node: cst.BaseExpression) -> bool:
-        if path_of(node):
-            if holds_method(node, self._scope):
-                return True
-            return path_of(node) == "self" or self._roles.of(node).role in ("scaler", "optimizer", "framework")
-        if isinstance(node, (cst.List, cst.Tuple, cst.Dict)):
-            return any(self._gives(item.value) for item in node.elements)
-        return False
 
 
 _METHODS = {

@@ -9,6 +9,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.lowering.program import Program
+from amplint.model import vocabulary
 from amplint.model.events import GLOBAL, ObjectFacts
 from amplint.model.records import changed
 from amplint.syntax.access_paths import path_of
@@ -21,10 +22,6 @@ _COMPUTES = re.compile(
     r"((training|validation|test|predict)_step|forward|(compute_|get_)?loss|(train|val|test|eval)_dataloader)$"
 )
 """Methods that only compute, whatever the object that drives the loop otherwise does with scalers and optimizers."""
-_MODEL_OR_LOSS = re.compile(
-    r"_?(model|net|network|generator|discriminator|critic|classifier|criterion|forward|(compute_|get_)?loss(_fn|_func)?)(_?[A-Za-z]|\d)?$"
-)
-"""What an object calls its model, and its loss, where nobody sees whether they are attributes or methods."""
 _TOUCHES_NOTHING = re.compile(
     r"^_?(get|set|is|has|load|state|add_param|register|append|extend|pop|items|keys|values|copy|train|eval|share|to$)"
 )
@@ -219,7 +216,7 @@ class FunctionScope:
         if path_of(base) == "self" or (isinstance(base, cst.Call) and path_of(base.func) == "super"):
             owner = self.program.classes.owner(self.node)
             assert isinstance(call.func, cst.Attribute)
-            if owner is None or owner.closed or _MODEL_OR_LOSS.match(call.func.attr.value):
+            if owner is None or owner.closed or vocabulary.MODEL_OR_LOSS.match(call.func.attr.value):
                 return False
             return not owner.values(call.func.attr.value)
         role = self.roles.of(base).role

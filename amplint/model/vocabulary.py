@@ -101,6 +101,10 @@ LOSS = _any("loss|criterion")
 """What a loss is called, and what computes one."""
 MAYBE_LOSS = _any(LOSS.pattern, "scaled|err|obj|cost")
 """What a value that may be a loss is called."""
+MODEL_OR_LOSS = re.compile(
+    r"^_?(model|net|network|generator|discriminator|critic|classifier|criterion|forward|(compute_|get_)?loss(_fn|_func)?)(_?[A-Za-z]|\d)?$"
+)
+"""What an object calls its model, and its loss, where nobody sees whether they are attributes or methods."""
 LOSS_FACTOR = re.compile(r"\w*(weight|coef|coeff|factor|ratio|lambda)s?(?!\w)", re.IGNORECASE)
 """A name, in a path, of what losses are multiplied by."""
 

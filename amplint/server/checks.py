@@ -21,9 +21,10 @@ from amplint.engine.neighbours import neighbours, project_files
 from amplint.engine.registry import RegistryError
 from amplint.engine.runner import RunOptions, check_text
 from amplint.server.documents import OpenDocument
-from amplint.source import Source, SourceError
+from amplint.source import Source
 from amplint.system import limits, reading
 from amplint.system.memory import Kept, Memory, remembering
+from amplint.system.text_encoding import SourceError
 
 ResolverMaker = Callable[[], SettingsResolver]
 

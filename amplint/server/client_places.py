@@ -11,8 +11,9 @@ from pygls.workspace import PositionCodec
 
 from amplint.diagnostics import Position, Range
 from amplint.server.documents import OpenDocument, OpenPart, split_lines
-from amplint.source import Source, SourceError
+from amplint.source import Source
 from amplint.system.reading import read_file
+from amplint.system.text_encoding import SourceError
 
 
 class ClientPlaces:

@@ -13,11 +13,12 @@ from amplint.python_ast import gate
 from amplint.python_ast.imports import import_rows
 from amplint.python_ast.slicing import relevant_rows
 from amplint.python_ast.walk import has_long_name, is_too_deep
-from amplint.source import Source, SourceError
+from amplint.source import Source
 from amplint.syntax.bindings import Bindings, collect
 from amplint.syntax.tree import Tree
 from amplint.system import limits
 from amplint.system.reading import read_file
+from amplint.system.text_encoding import SourceError
 
 _LARGEST = 400_000
 """Bytes; a larger module is data, or generated."""

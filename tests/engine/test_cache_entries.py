@@ -10,8 +10,9 @@ from cached_project import REPORT, held
 
 from amplint.diagnostics import FileReport
 from amplint.engine import cache_storage
-from amplint.engine.cache import Cache, digest
+from amplint.engine.cache import Cache
 from amplint.engine.config import Settings
+from amplint.engine.stamps import digest
 from amplint.model.caller_contexts import CallerContext, Target
 from amplint.model.events import Region
 from amplint.system import reading

@@ -14,7 +14,8 @@ from amplint.engine.checker import check_bytes, check_source, with_location, wit
 from amplint.engine.config import Settings
 from amplint.engine.fixer import FixOutcome, fix_source
 from amplint.python_ast.gate import TooDeep, parse
-from amplint.source import Source, SourceError
+from amplint.source import Source
+from amplint.system.text_encoding import SourceError
 
 from .cases import Case
 

@@ -5,125 +5,22 @@ Held against each other are the file with a repair and the file with amplint's o
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from collections.abc import Iterator
 
-import libcst as cst
-
-from amplint.model.literals import number
-from amplint.model.torch import names as torch_names
 from amplint.model.torch import precision
 from amplint.rule import File
 from amplint.runtime.criterion import Observation, Question
+from amplint.runtime.experiments.amp_objects import DEVICE, ENABLED, AmpObject, Text, made_in
 
-_DEVICE, _ENABLED = "device", "enabled"
-_REGION: Mapping[str, object] = MappingProxyType(
-    {_DEVICE: "cuda", "dtype": None, _ENABLED: True, "cache_enabled": True}
-)
-_SCALER: Mapping[str, object] = MappingProxyType(
-    {
-        _DEVICE: "cuda",
-        "init_scale": 2.0**16,
-        "growth_factor": 2.0,
-        "backoff_factor": 0.5,
-        "growth_interval": 2000,
-        _ENABLED: True,
-    }
-)
-"""The settings with their defaults, in the order of the arguments; the dtype is then that of the device."""
-_DEVICE_REGION = (_ENABLED, "dtype", "cache_enabled")
-"""The order in which `torch.cuda.amp.autocast` takes them."""
 _NEVER_GROWS = 10**6
 """So many steps without an overflow there are not."""
-
-
-@dataclass(frozen=True)
-class Text:
-    """The value of a setting that only a run can tell, as the code writes it."""
-
-    code: str
-
-
-@dataclass(frozen=True)
-class AmpObject:
-    """A region or a scaler that a file makes, with the settings in the order of their names."""
-
-    kind: str
-    settings: tuple[tuple[str, object], ...]
-
-    @property
-    def by_name(self) -> dict[str, object]:
-        """The settings by their names."""
-        return dict(self.settings)
-
-    def distance(self, other: AmpObject) -> int:
-        """The number of settings in which another one differs."""
-        return len(set(self.settings) ^ set(other.settings))
-
-
-def made_in(file: File) -> list[tuple[AmpObject, cst.CSTNode]]:
-    """The regions and scalers that a file makes, each with the call; those with starred arguments are left out."""
-    found: list[tuple[AmpObject, cst.CSTNode]] = []
-    for node in sorted(file.names.references(torch_names.AUTOCAST | torch_names.GRAD_SCALER), key=file.tree.span):
-        call = file.tree.parent(node)
-        if isinstance(call, cst.Call) and call.func is node:
-            args = call.args
-        elif isinstance(call, cst.Arg) and isinstance(around := file.tree.parent(call), cst.Call):
-            args, call = around.args[1:], around
-            if not file.names.all_in(around.func, {"functools.partial"}):
-                continue
-        else:
-            continue
-        for name in sorted(file.names.resolve(node)):
-            if not any(arg.star for arg in args):
-                found.append((_construction(file, name, args), call))
-    return found
-
-
-def _construction(file: File, name: str, args: Sequence[cst.Arg]) -> AmpObject:
-    is_scaler = name in torch_names.GRAD_SCALER
-    settings = dict(_SCALER if is_scaler else _REGION)
-    devices = torch_names.GRAD_SCALER_DEVICE if is_scaler else torch_names.AUTOCAST_DEVICE
-    order = list(settings)
-    if name in devices:
-        settings[_DEVICE] = devices[name]
-        order = order[1:] if is_scaler else list(_DEVICE_REGION)
-    for position, arg in enumerate(args):
-        key = arg.keyword.value if arg.keyword is not None else order[position] if position < len(order) else "?"
-        value = _value(file, arg.value)
-        if value is not None:
-            settings["device" if key == "device_type" else key] = value
-    if not is_scaler and settings["dtype"] is None and isinstance(settings[_DEVICE], str):
-        settings["dtype"] = precision.BFLOAT16 if settings[_DEVICE] == "cpu" else precision.FLOAT16
-    return AmpObject("scaler" if is_scaler else "region", tuple(settings.items()))
-
-
-def _value(file: File, node: cst.BaseExpression, depth: int = 0) -> object:
-    text = file.tree.text(node)
-    try:
-        literal = ast.literal_eval(text)
-        return literal if isinstance(literal, (str, int, float, type(None))) else Text(text)
-    except (ValueError, SyntaxError):
-        if (arithmetic := number(text)) is not None:
-            return arithmetic
-    names = file.names.resolve(node)
-    dtypes = {precision.DTYPES[name] for name in names if name in precision.DTYPES}
-    if len(names) == 1 == len(dtypes):
-        return dtypes.pop()
-    if isinstance(node, cst.Name) and depth < 4:
-        values = [each.value for each in file.names.bindings(node.value, node)]
-        if len(values) == 1 and values[0] is not None:
-            return _value(file, values[0], depth + 1)
-    return Text(ast.unparse(ast.parse(f"({text})", mode="eval")))
 
 
 def misplaced_dtypes(file: File) -> set[str]:
     """The dtypes that regions of a file are given in the place of the flag that switches them on."""
     halves = precision.FLOAT16, precision.BFLOAT16
-    found = {made.by_name[_ENABLED] for made, _ in made_in(file) if made.kind == "region"}
+    found = {made.by_name[ENABLED] for made, _ in made_in(file) if made.kind == "region"}
     return {str(each) for each in found if each in halves}
 
 
@@ -149,7 +46,7 @@ def lost_regions(own: File, after: File) -> Iterator[Observation]:
     """
     missing, extra = ([one for one in each if one.kind == "region"] for each in unlike(own, after))
     for one in missing[len(extra) :]:
-        if one.by_name[_ENABLED] is not False:
+        if one.by_name[ENABLED] is not False:
             yield Observation(Question.LOST, "a region", True, False)
 
 
@@ -202,10 +99,10 @@ def are_alike(own: File, after: File) -> bool:
 def _is_for_device_of_run(one: AmpObject, other: AmpObject) -> bool:
     mine, theirs = one.by_name, other.by_name
     differing = {name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)}
-    device = theirs[_DEVICE]
+    device = theirs[DEVICE]
     is_told = isinstance(device, Text) and device.code.endswith(".type")
     return is_told and (
-        differing == {_DEVICE} or (differing == {_DEVICE, "dtype"} and None in (mine["dtype"], theirs["dtype"]))
+        differing == {DEVICE} or (differing == {DEVICE, "dtype"} and None in (mine["dtype"], theirs["dtype"]))
     )
 
 
@@ -217,12 +114,12 @@ def _compared(one: AmpObject, other: AmpObject, is_about_settings: bool, may_swi
             name == "dtype" and None in (value, instead)
         ):  # none: of a device that only the run tells
             continue
-        if name == _ENABLED and instead is False and _is_kept(one.kind, may_switch_off):
+        if name == ENABLED and instead is False and _is_kept(one.kind, may_switch_off):
             yield Observation(Question.LOST, f"the {one.kind}, which is switched off,", True, False)
-        elif name == _ENABLED and isinstance(value, Text) and instead is True:
+        elif name == ENABLED and isinstance(value, Text) and instead is True:
             yield Observation(Question.LOST, f"the option `{value.code}` of the {one.kind}", True, False)
         elif (
-            name == _DEVICE
+            name == DEVICE
             and _is_kept(one.kind, may_switch_off)
             and isinstance(value, str)
             and isinstance(instead, str)
@@ -260,20 +157,3 @@ def _is_other(value: object, instead: object) -> bool:
 
 def _shown(value: object) -> str:
     return value.code if isinstance(value, Text) else str(value)
-
-
-def within_construction(node: ast.AST | None, file: File) -> bool:
-    """Whether an expression lies within what makes a region or a scaler.
-
-    Args:
-        node: an expression of Python's own tree of the file.
-        file: the file.
-    """
-    if not isinstance(node, ast.expr) or node.end_lineno is None or node.end_col_offset is None:
-        return False
-    for _, call in made_in(file):
-        start, end = file.range(call)
-        first, last = (start.row, start.column - 1), (end.row, end.column - 1)
-        if first <= (node.lineno, node.col_offset) and (node.end_lineno, node.end_col_offset) <= last:
-            return True
-    return False

@@ -13,7 +13,7 @@ from amplint.model.events import InnerGrad, Region, Scale
 from amplint.model.observables import INNER_GRADIENTS
 from amplint.rule import File
 from amplint.runtime.devices import CUDA
-from amplint.runtime.experiments.amp_settings import made_in
+from amplint.runtime.experiments.amp_objects import made_in
 from amplint.runtime.measures.measurement import Figure, Measurement
 from amplint.runtime.training.amp_and_reference import autocast
 from amplint.runtime.training.run_record import NotReplayable

@@ -28,13 +28,8 @@ from amplint.model.observables import (
 from amplint.rule import File
 from amplint.runtime.changes import Change, changes, changes_in, function_at
 from amplint.runtime.criterion import Observation, Question
-from amplint.runtime.experiments.amp_settings import (
-    are_alike,
-    kept_settings,
-    lost_regions,
-    other_halves,
-    within_construction,
-)
+from amplint.runtime.experiments.amp_objects import within_construction
+from amplint.runtime.experiments.amp_settings import are_alike, kept_settings, lost_regions, other_halves
 from amplint.runtime.experiments.kept_training import lost_scalers, new_or_lost, regions_in
 from amplint.runtime.experiments.saved_states import lost_states
 from amplint.source import Source

@@ -8,15 +8,22 @@ settings. A walk knows no values but losses: what else computes is not followed.
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from amplint.model.events import Backward, Escape, Scale
-from amplint.model.literals import number
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File
 from amplint.runtime.changes import Change, changes, changes_in
+from amplint.runtime.replay.changed_parts import (
+    are_parts_of_one,
+    asked_object,
+    has_parameters_taken,
+    innermost_calls,
+    is_unread_argument,
+    shape_of_test,
+    without_known,
+)
 from amplint.runtime.replay.moved_statements import moved_into_regions
 from amplint.runtime.replay.walked_side import ASKING, Side
 from amplint.runtime.statement_parts import conjuncts, has_part
@@ -133,7 +140,7 @@ class _Following:
                 return self._follows_whole(change.before, before) and self._follows_whole(change.after, after)
             return self._follows_test(change.before.test, change.after.test)
         old, new = change.old, change.new
-        if _are_parts(old, new) and _has_parameters(new, change.after):
+        if are_parts_of_one(old, new) and has_parameters_taken(new, change.after):
             return False  # the nets of a walk have no parts of their own
         if _touches_otherwise(change, before, after):
             return False
@@ -149,7 +156,7 @@ class _Following:
         if node is None or statement is None or isinstance(statement, _INERT):
             return True
         if isinstance(statement, ast.If):
-            return self.is_tried or self._is_about_scale(statement.test) or _is_there(statement.test) in side.scalers
+            return self.is_tried or self._is_about_scale(statement.test) or asked_object(statement.test) in side.scalers
         if isinstance(statement, (ast.With, ast.AsyncWith)) or node in getattr(statement, "decorator_list", ()):
             return self.kind in _ABOUT_REGIONS
         if self.kind is HazardKind.SCALED_LOSS_REPORTED and statement.lineno in side.shown:
@@ -162,10 +169,10 @@ class _Following:
             return True
         if not isinstance(statement, (ast.Expr, ast.Assign)):
             return False
-        if _is_unread_argument(node, statement):
+        if is_unread_argument(node, statement):
             return False
-        parts = [*_without(node, known)]
-        calls = [each for each in parts if isinstance(each, ast.Call)] or _innermost(node, statement)
+        parts = [*without_known(node, known)]
+        calls = [each for each in parts if isinstance(each, ast.Call)] or innermost_calls(node, statement)
         computes = any(isinstance(each, (ast.BinOp, ast.UnaryOp, ast.Lambda)) for each in parts)
         return bool(calls) and not computes and all(side.is_event(each) or _is_plain(each) for each in calls)
 
@@ -178,7 +185,9 @@ class _Following:
 
     def _follows_test(self, old: ast.expr, new: ast.expr) -> bool:
         """Whether a condition has become another one in a way that the walk knows of."""
-        if isinstance(new, ast.Constant) or (_shape(old) == _shape(new) and not self._is_about_scale(old)):
+        if isinstance(new, ast.Constant) or (
+            shape_of_test(old) == shape_of_test(new) and not self._is_about_scale(old)
+        ):
             return False  # it holds at other times
         mine, theirs = ({ast.dump(one): one for one in conjuncts(each)} for each in (old, new))
         changed = [each[key] for each, other in ((mine, theirs), (theirs, mine)) for key in each.keys() - other.keys()]
@@ -188,32 +197,6 @@ class _Following:
         if any(isinstance(each, ast.Constant) for each in ast.walk(node)):
             return False  # a place on the scale says nothing of a step
         return _asks(node) or any(isinstance(each, ast.Name) and each.id in self.scales for each in ast.walk(node))
-
-
-def _is_there(test: ast.expr) -> str:
-    """The object of which a condition asks whether there is one, as it is written; empty for other conditions."""
-    if isinstance(test, ast.Compare) and ast.unparse(test).endswith(" is not None"):
-        return ast.unparse(test.left)
-    return ast.unparse(test) if isinstance(test, (ast.Name, ast.Attribute)) else ""
-
-
-def _shape(test: ast.expr) -> str:
-    """A condition without its numbers and comparisons."""
-    return re.sub(r"Constant\(value=[\d.]+\)|ops=\[\w+\(\)\]", "", ast.dump(test))
-
-
-def _are_parts(old: ast.AST | None, new: ast.AST | None) -> bool:
-    """Whether two names stand for parts of one object, or for one of them and the whole: `model.body`, `model`."""
-    names = [
-        ast.unparse(each).removeprefix("self.") for each in (old, new) if isinstance(each, (ast.Name, ast.Attribute))
-    ]
-    return len(names) == 2 and names[0].split(".")[0] == names[1].split(".")[0]
-
-
-def _has_parameters(node: ast.AST | None, statement: ast.stmt | None) -> bool:
-    """Whether a statement takes the parameters of what a name in it stands for."""
-    parts = ast.walk(statement) if statement is not None else ()
-    return any(isinstance(each, ast.Attribute) and each.attr == "parameters" and each.value is node for each in parts)
 
 
 def _asks(node: ast.AST) -> bool:
@@ -235,47 +218,6 @@ def _touches_otherwise(change: Change, before: Side, after: Side) -> bool:
     return bool(mine - theirs and theirs - mine)
 
 
-def _is_unread_argument(node: ast.AST, statement: ast.stmt) -> bool:
-    """Whether a part of a call decides what no event tells: the gradient that is given, the kind of a norm."""
-    for call in ast.walk(statement):
-        if isinstance(call, ast.Call) and isinstance(call.func, (ast.Attribute, ast.Name)):
-            name = ast.unparse(call.func).rpartition(".")[2]
-            is_backward = name == "backward"
-            unread: list[ast.AST] = [*call.args, *call.keywords] if is_backward else []
-            unread += [each for each in call.args[2:3] if "clip" in name and not _is_number(each)]
-            unread += [each for each in call.keywords if each.arg == "norm_type" and not _is_number(each.value)]
-            if any(one is node for each in unread for one in ast.walk(each)):
-                return True
-    return False
-
-
-def _is_number(node: ast.expr) -> bool:
-    return number(ast.unparse(node)) is not None
-
-
 def _is_plain(call: ast.Call) -> bool:
     """Whether a call only makes a scaler, whose settings are compared, or says which parameters are meant."""
     return ast.unparse(call.func).rpartition(".")[2] in ("GradScaler", "parameters")
-
-
-def _without(tree: ast.AST, known: ast.AST | None) -> Iterator[ast.AST]:
-    """The nodes of a tree, but for a part that is like one that is known."""
-    if known is not None and tree is not known and ast.dump(tree) == ast.dump(known):
-        return
-    yield tree
-    for child in ast.iter_child_nodes(tree):
-        yield from _without(child, known)
-
-
-def _innermost(node: ast.AST, statement: ast.stmt) -> list[ast.Call]:
-    """The innermost call around a part of a statement; where that asks for parameters, also the call that is given them."""
-    around = [*_around(node, statement)]
-    asks = bool(around) and ast.unparse(around[-1].func).endswith(".parameters")
-    return around[-2:] if asks else around[-1:]
-
-
-def _around(node: ast.AST, statement: ast.stmt) -> Iterator[ast.Call]:
-    """The calls around a part of a statement, the outermost first."""
-    for child in ast.walk(statement):
-        if isinstance(child, ast.Call) and any(each is node for each in ast.walk(child)):
-            yield child

@@ -36,8 +36,9 @@ from amplint.runtime.replay.followed_changes import (
     refuse_several_losses,
 )
 from amplint.runtime.replay.moved_statements import crosses_conditions
-from amplint.runtime.replay.path_observations import READING, observe, told_without_values
+from amplint.runtime.replay.path_observations import observe, told_without_values
 from amplint.runtime.replay.path_walk import TooLong, Walk
+from amplint.runtime.replay.shown_on_path import READING
 from amplint.runtime.replay.shown_units import wrong_gradients, wrong_units
 from amplint.runtime.replay.three_runs import Trial, emulation
 from amplint.runtime.replay.walked_side import Side
