@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
@@ -17,7 +17,7 @@ from amplint.callgraph.definitions import Definition
 from amplint.callgraph.held_values import Held, HeldValues
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.parameters import takes
-from amplint.model.caller_contexts import CallerContext, Target, distinct
+from amplint.model.caller_contexts import CallerContext, CallManner, ResultElsewhere, Shape, Target, distinct
 
 _MOST_CHARACTERS = 4_000_000
 """When so much was parsed, its trees are let go of: they take thirty times as much memory, and most are of no use any more."""
@@ -49,6 +49,33 @@ class Links:
             for target in self._targets(context.target, context.caller):
                 found.setdefault(target.file, []).append(context._replace(target=target))
         return {path: distinct(each) for path, each in found.items()}
+
+    def results(
+        self, contexts: Iterable[CallerContext], known: Mapping[CallManner, tuple[Shape, ...]]
+    ) -> dict[str, tuple[ResultElsewhere, ...]]:
+        """What the calls of each file that ask for it are given back, by its path.
+
+        Args:
+            contexts: how functions are entered, with the targets as the files that call know them.
+            known: what functions give back, with the targets as the files that define them know them.
+        """
+        found: dict[str, dict[CallManner, ResultElsewhere]] = {}
+        for context in contexts if known else ():
+            targets = self._targets(context.target, context.caller) if context.asks else ()
+            ways = [context.way._replace(target=target) for target in targets]
+            if ways and all(way in known for way in ways):
+                shapes = tuple(dict.fromkeys(shape for way in ways for shape in known[way]))
+                sure = len(targets) == 1 and self._is_named(context.target, targets[0])
+                found.setdefault(context.caller, {})[context.way] = ResultElsewhere(context.way, shapes, sure)
+        return {path: tuple(sorted(each.values(), key=repr)) for path, each in found.items()}
+
+    def _is_named(self, target: Target, linked: Target) -> bool:
+        """Whether a target names the function, or the class of the object, that it is linked to: no table or factory does."""
+        name = target.name.removesuffix("()") if target.made else target.name
+        found = self._values.definitions.find(Path(target.file), name) if target.file else None
+        if found is None or (str(found.path), found.node.name) != (linked.file, linked.name):
+            return False
+        return isinstance(found.node, ast.ClassDef) == target.made
 
     def _targets(self, target: Target, caller: str) -> tuple[Target, ...]:
         key = target, "" if target.file else caller

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 
 import libcst as cst
@@ -19,14 +20,13 @@ from amplint.dtypes.values import (
     Closure,
     GradientFlow,
     Instance,
-    Items,
     Number,
     Operation,
-    Record,
     Tensor,
     Value,
     tensors,
     told,
+    with_tensors,
 )
 from amplint.model import vocabulary
 from amplint.roles.autocast_contexts import Contexts
@@ -48,13 +48,22 @@ class Functions(TensorCalls):
         classes: its classes.
         losses: what the project calls its losses, beside names that say so.
         budget: how many expressions may be evaluated.
+        result_elsewhere: gives what a call of a function of another file gives back; None where that is not known.
     """
 
     def __init__(
-        self, tree: Tree, names: Names, contexts: Contexts, classes: Classes, losses: frozenset[str], budget: int
+        self,
+        tree: Tree,
+        names: Names,
+        contexts: Contexts,
+        classes: Classes,
+        losses: frozenset[str],
+        budget: int,
+        result_elsewhere: Callable[[Operation], Value | None] = lambda call: None,
     ) -> None:
         super().__init__(tree, names, contexts, budget)
         self.classes = classes
+        self.result_elsewhere = result_elsewhere
         self._losses = losses
         self.kept = {}
         self.leaving: dict[Operation, bool] = {}
@@ -270,9 +279,4 @@ class Functions(TensorCalls):
 
     def _placed_here(self, value: Value) -> Value:
         """The value without what it says of places in other files: a rule would take them for places of this one."""
-        if isinstance(value, Items):
-            return Items(tuple(map(self._placed_here, value.items)))
-        if isinstance(value, Record):
-            fields = tuple((key, self._placed_here(each)) for key, each in value.fields)
-            return Record(fields, None if value.rest is None else self._placed_here(value.rest))
-        return value.placed(self.is_here) if isinstance(value, Tensor) else value
+        return with_tensors(value, lambda tensor: tensor.placed(self.is_here))
