@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from amplint.dtypes.arithmetic import FOLLOWED
 from amplint.dtypes.values import Number, Operation, Value, tensors
-from amplint.model.torch.precision import FLOAT16, LIMITS
+from amplint.model.torch.precision import FLOAT16, LIMITS, UNKNOWN, lifted
 
 _JUDGED = FOLLOWED | {"binary_cross_entropy"}
 """Operations that rules look at whatever their operands are."""
@@ -21,11 +21,11 @@ def asking_calls(operations: Iterable[Operation], returned: Iterable[Value]) -> 
         operations: those of a file of which rules may have something to say.
         returned: the values.
     """
-    ways = {tensor.through for value in returned for tensor in tensors(value)}
+    ways = {tensor.through for value in returned for tensor in tensors(value) if tensor.dtype == UNKNOWN}
     for operation in operations:
         if _is_judged(operation):
-            ways.update(tensor.through for tensor in operation.arguments.tensors)
-    return {flow.operation for way in ways for flow in way}
+            ways.update(tensor.through for tensor in operation.arguments.tensors if tensor.dtype == UNKNOWN)
+    return {flow.operation for way in ways for flow in way if flow.operation.op == "call"}
 
 
 def _is_judged(operation: Operation) -> bool:
@@ -34,8 +34,8 @@ def _is_judged(operation: Operation) -> bool:
         return False
     numbers = (abs(each.value) for each in operation.operands if isinstance(each, Number) and each.value)
     return (
-        operation.in_place
-        or operation.op in _JUDGED
+        operation.op in _JUDGED
+        or (operation.in_place and lifted(operation.op, operation.region))
         or (operation.op == "mul" and len({*operation.operands}) == 1)
         or any(number < _TINY or number > _LARGE for number in numbers)
     )
