@@ -17,6 +17,7 @@ from amplint.callgraph.definitions import Definition
 from amplint.callgraph.held_values import Held, HeldValues
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.parameters import takes
+from amplint.callgraph.subclasses import overriding
 from amplint.model.caller_contexts import CallerContext, CallManner, ResultElsewhere, Shape, Target, distinct
 
 _MOST_CHARACTERS = 4_000_000
@@ -78,7 +79,7 @@ class Links:
         return isinstance(found.node, ast.ClassDef) == target.made
 
     def _targets(self, target: Target, caller: str) -> tuple[Target, ...]:
-        key = target, "" if target.file else caller
+        key = target, "" if target.file not in ("", caller) else caller
         if key not in self._resolved:
             if self._values.definitions.characters > _MOST_CHARACTERS:
                 self._values = HeldValues(self.graph)
@@ -87,20 +88,24 @@ class Links:
             if target.file:
                 held = self._values.of(Path(target.file), target.name)
             some = _distinct(held)
-            found = (self._called(each, target) for each in some if len(some) <= _MOST_HELD)
+            found = (self._called(each, target, caller) for each in some if len(some) <= _MOST_HELD)
             self._resolved[key] = tuple(target for targets in found for target in targets)
         return self._resolved[key]
 
-    def _called(self, held: Held, target: Target) -> list[Target]:
+    def _called(self, held: Held, target: Target, caller: str) -> list[Target]:
         """The functions that run when what an expression holds is called as a target says."""
         definition, made = held
         is_class = isinstance(definition.node, ast.ClassDef)
         if (is_class and not made) or (target.method and not (is_class and made)):
             return []
+        itself = target.file == caller == str(definition.path) and target.name == f"{definition.node.name}()"
+        if is_class and itself:  # it calls a method of its own that it does not have
+            found = overriding(definition, target.method or "forward", self._values.definitions, self.graph)
+            return [Target(str(each.path), each.node.name, True, target.method) for each in found]
         behind = self._values.of_property(definition, target.method) if target.method else None
         if behind is None:
             return [Target(str(definition.path), definition.node.name, made, target.method)]
-        return [found for each in behind for found in self._called(each, target._replace(method=""))]
+        return [found for each in behind for found in self._called(each, target._replace(method=""), caller)]
 
     def _by_name(self, name: str, caller: Path) -> Iterator[Held]:
         """What callers give to parameters of this name in a file; else what the files that it is used with assign to it.

@@ -17,6 +17,7 @@ from amplint.model.torch import layers
 from amplint.model.torch.operators import OPERATORS
 from amplint.source import Source
 from amplint.syntax.access_paths import literal_key, path_of
+from amplint.syntax.class_info import is_only_announced
 from amplint.syntax.loop_elements import paired
 
 
@@ -96,7 +97,20 @@ class CalleesElsewhere:
         method = func.attr.value if isinstance(func, cst.Attribute) and not _is_common(func.attr.value) else ""
         methods = self._made(func.value, method) if method and isinstance(func, cst.Attribute) else []
         known = [target for target in methods if target.file]
-        return known or self._made(func, "") or methods
+        found = known or self._made(func, "") or methods
+        return found if any(target.file for target in found) else [*self._left_to_subclasses(func), *found]
+
+    def _left_to_subclasses(self, func: cst.BaseExpression) -> Iterator[Target]:
+        """The method that an object calls on itself, if its class has none of that name, or only announces it."""
+        spelling, owner = path_of(func), self._file.tree.enclosing(func, cst.ClassDef)
+        this, _, name = spelling.partition(".")
+        if this != "self" or "." in name or not isinstance(owner, cst.ClassDef):
+            return
+        if owner not in self._file.tree.module.body:
+            return
+        method = self._file.classes.of(owner).method(name or "forward")
+        if method is None or is_only_announced(method):
+            yield Target(_path(self._file.source), f"{owner.name.value}()", True, name)
 
     def _places(self, node: cst.BaseExpression) -> list[tuple[str, str]]:
         """The files of the project, each with a name in it, that an expression may stand for."""

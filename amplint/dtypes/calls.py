@@ -35,6 +35,7 @@ from amplint.dtypes.values import (
 from amplint.model import vocabulary
 from amplint.model.records import changed
 from amplint.model.torch import layers, precision
+from amplint.syntax.class_info import is_only_announced
 from amplint.syntax.names import dotted
 from amplint.syntax.option_tests import excluded
 
@@ -180,8 +181,8 @@ class Calls(HigherOrder):
         if isinstance(value, Instance):
             info = self.classes.of(value.cls)
             method = info.method("__call__") or info.method("forward")
-            if method is None:
-                return no_result(*arguments.values)
+            if method is None or is_only_announced(method):  # a subclass has it, in whichever file
+                return self._leave(no_result(*arguments.values), node, arguments, frame)
             loss = called if self.is_loss(called) else info.name
             return self.invoke(Closure(method, None, value), arguments, frame, loss)
         if self._is_model(called, value, frame):

@@ -30,6 +30,7 @@ from amplint.dtypes.values import (
 )
 from amplint.model import vocabulary
 from amplint.roles.autocast_contexts import Contexts
+from amplint.syntax.class_info import is_only_announced
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names, dotted
 from amplint.syntax.tree import Tree
@@ -103,7 +104,7 @@ class Functions(TensorCalls):
         if name in instance.attributes:
             return self._placed_here(read(instance.attributes[name]))
         method = self.classes.of(instance.cls).method(name)
-        if method is None:
+        if method is None or is_only_announced(method):  # a subclass has it, in whichever file
             return UNKNOWN
         bound = Closure(method, None, instance)
         decorators = {dotted(decorator.decorator) for decorator in method.decorators}

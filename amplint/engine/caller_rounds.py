@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from amplint.engine.discovery import FoundFile
     from amplint.model.caller_contexts import FromElsewhere
 
-_DEPTH = 4
+_DEPTH = 6
 """So many files deep, regions and dtypes are followed."""
 _ROUNDS = 2 * _DEPTH
 """So often what comes from other files may change: after the way down, results find their way up."""
