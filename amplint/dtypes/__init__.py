@@ -90,7 +90,7 @@ class Dtypes:
         Args:
             uses: whether a rule may say something of what they give back.
         """
-        if not any(region.lowers for region in self._regions()):
+        if not self._meets_half:
             return ()
         leaving = {call: loss or call in self._flow.reached for call, loss in self._flow.leaving.items()}
         returned = (value for values in self._given_back.values() for value in values)
@@ -143,7 +143,12 @@ class Dtypes:
     @cached_property
     def _perhaps_lowered(self) -> tuple[Operation, ...]:
         """The same, and those of which it is only taken for granted that a caller enters a region."""
-        return tuple(self._flow.operations) if any(region.lowers for region in self._regions()) else ()
+        return tuple(self._flow.operations) if self._meets_half else ()
+
+    @cached_property
+    def _meets_half(self) -> bool:
+        """Whether the file enters a region of half precision, or is entered in one or with half operands."""
+        return any(each.caller for each in self._entered) or any(region.lowers for region in self._regions())
 
     @cached_property
     def constants(self) -> tuple[ConstantUse, ...]:
