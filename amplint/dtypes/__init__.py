@@ -12,7 +12,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.diagnostics import Position, Range, Related
+from amplint.diagnostics import FLOAT16_TRAINING, Position, Range, Related
 from amplint.dtypes.asked_results import asking_calls
 from amplint.dtypes.callees_elsewhere import CalleesElsewhere
 from amplint.dtypes.constants import ConstantEffect, ConstantUse, constants, distinct_uses
@@ -23,7 +23,7 @@ from amplint.dtypes.large_numbers import functions_met
 from amplint.dtypes.shapes import shape_of
 from amplint.dtypes.statements import Statements
 from amplint.dtypes.values import Number, Operation, Tensor, Value, tensors
-from amplint.file import FLOAT16_TRAINING, File
+from amplint.file import File
 from amplint.model.caller_contexts import CallerContext, CallManner, ResultElsewhere
 from amplint.model.events import Region
 from amplint.model.rule_options import Option
@@ -111,11 +111,7 @@ class Dtypes:
             return ()
         if not context.caller:
             return (Related("autocast is switched off here, as code does that is called under it", _place(context)),)
-        what = (
-            "the autocast region is entered here"
-            if context.region is not None
-            else "it is called with half operands here"
-        )
+        what = "the autocast region is entered here" if context.region is not None else "called with half operands here"
         return (Related(what, _place(context), context.caller),)
 
     def needs(self, operation: Operation) -> frozenset[str]:
