@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from amplint.model.caller_contexts import CallerContext
+    from amplint.model.caller_contexts import FromElsewhere
 
 CATEGORIES = {"AMP1": "scaling", "AMP2": "autocast", "AMP3": "numerics", "AMP4": "hardware", "AMP9": "source"}
 """What amplint's rules are about, by the beginning of their codes; "source": the text itself, and comments in it."""
@@ -181,9 +181,9 @@ class FileReport:
     """What linting one file gave: its diagnostics in order, and the one-line reason why it was not checked, or not by all rules.
 
     `facts` are what this file establishes for the whole run, such as "mixed-precision"; `partly` are its functions of which
-    some paths are not known. `gives` is how it enters functions of other files, `entered` how other files enter its own, as
-    far as that was known when it was checked. `awaits` is a fact of its project without which it is not worth a parse, where it
-    was not parsed for that reason.
+    some paths are not known. `gives` is how it enters functions of other files, and what its own give back, `entered` what
+    other files say of that, as far as it was known when it was checked. `awaits` is a fact of its project without which it is
+    not worth a parse, where it was not parsed for that reason.
     """
 
     path: str
@@ -192,6 +192,6 @@ class FileReport:
     error: str = ""
     footing: Footing = Footing()
     partly: tuple[Partly, ...] = ()
-    gives: tuple[CallerContext, ...] = ()
-    entered: tuple[CallerContext, ...] = ()
+    gives: tuple[FromElsewhere, ...] = ()
+    entered: tuple[FromElsewhere, ...] = ()
     awaits: str = ""

@@ -13,7 +13,7 @@ from amplint.edits.imports import Importer
 from amplint.edits.statements import Editor
 from amplint.hazards.analysis import Analysis
 from amplint.lowering.program import Program
-from amplint.model.caller_contexts import CallerContext
+from amplint.model.caller_contexts import CallerContext, ResultElsewhere
 from amplint.model.libraries import told_in
 from amplint.model.rule_options import Option, Value
 from amplint.model.torch import names as torch_names
@@ -90,7 +90,14 @@ class File:
     @property
     def entered(self) -> tuple[CallerContext, ...]:
         """How code of other files enters its functions."""
-        return self.source.place.entered if self.source.place is not None else ()
+        told = self.source.place.entered if self.source.place is not None else ()
+        return tuple(each for each in told if isinstance(each, CallerContext))
+
+    @property
+    def results(self) -> tuple[ResultElsewhere, ...]:
+        """What functions of other files give back to it."""
+        told = self.source.place.entered if self.source.place is not None else ()
+        return tuple(each for each in told if isinstance(each, ResultElsewhere))
 
     @property
     def source(self) -> Source:

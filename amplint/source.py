@@ -17,7 +17,7 @@ from amplint.diagnostics import Position, Range
 from amplint.system.text_encoding import BYTE_ORDER_MARK, SourceError, decoded, is_faithful
 
 if TYPE_CHECKING:
-    from amplint.model.caller_contexts import CallerContext
+    from amplint.model.caller_contexts import FromElsewhere
     from amplint.notebook import Notebook
 
 _NOTEBOOK = ".ipynb"
@@ -32,19 +32,20 @@ class FileLocation(NamedTuple):
     """Where a file lies, and the root of its project, both absolute: what it imports from there is followed.
 
     `wrappers` are files that stand for modules whose source is not at hand, by the name of the module; `entered` is how other
-    files enter its functions; `options` are those of rules that the project sets, by code and name.
+    files enter its functions, and what functions of theirs give back to it; `options` are those of rules that the project
+    sets, by code and name.
     """
 
     path: Path
     root: Path
     wrappers: tuple[tuple[str, Path], ...] = ()
-    entered: tuple[CallerContext, ...] = ()
+    entered: tuple[FromElsewhere, ...] = ()
     options: tuple[tuple[tuple[str, str], Any], ...] = ()
 
     @property
     def names_entered(self) -> frozenset[str]:
         """What other files call the functions, classes and methods that they enter."""
-        return frozenset(name for each in self.entered for name in (each.target.name, each.target.method) if name)
+        return frozenset(name for each in self.entered for name in each.names)
 
 
 @dataclass(frozen=True)

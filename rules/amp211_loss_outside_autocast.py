@@ -49,7 +49,8 @@ elsewhere, so that its outputs are only likely to be half.
 
 ## Limitations
 A float32 target widens a difference, so `mse_loss` and its relatives are reported only where both sides are half.
-Losses of the project's own, and criteria that this file does not make, are not judged.
+A criterion that nobody can be seen to make is not judged. In a criterion of another file only classification is: what
+goes into a cross entropy left a layer, what goes into other losses may be anything.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#cuda-ops-that-autocast-to-float32
@@ -71,8 +72,8 @@ from amplint.rule import HIGH, WARNING, File, Finding, rule
 from ._support.float32_operands import widened
 
 _LOSSES = of_kind(Kind.LOSS)
-_CLASSIFIES = "cross_entropy"
-"""What is given to it left a linear layer or a convolution, also where the model is not known."""
+_CLASSIFIES = frozenset({"cross_entropy", "binary_cross_entropy_with_logits"})
+"""What is given to them left a linear layer or a convolution, also where the model is not known."""
 
 
 @rule(
@@ -82,7 +83,7 @@ _CLASSIFIES = "cross_entropy"
     HIGH,
     "0.1.0",
     fix=SAFE,
-    entered="",
+    entered=r"cross_entropy\b|CrossEntropyLoss\b|with_logits\b|WithLogitsLoss\b",
     observable=Observable(VALUE_ERROR),
 )
 def check(file: File) -> Iterator[Finding]:
@@ -92,7 +93,7 @@ def check(file: File) -> Iterator[Finding]:
             seen.add(operation.node)
             made = operation.operand.half_at
             dtype = "half precision" if operation.dtype == EITHER_HALF else operation.dtype
-            related = file.related(f"computed in {dtype} here", made)
+            related = (*file.related(f"computed in {dtype} here", made), *file.fact(Dtypes).caller(operation))
             yield Finding(
                 file.range(operation.node),
                 f"The loss is computed in {dtype}, outside the autocast region",
@@ -106,7 +107,7 @@ def _runs_in_half(operation: Operation) -> bool:
     outputs = _outputs(operation)
     if operation.region is not None or operation.dtype not in ANY_HALF or not outputs:
         return False
-    return all(value.sure for _, value in outputs) or operation.op == _CLASSIFIES
+    return all(value.sure for _, value in outputs) or operation.op in _CLASSIFIES
 
 
 def _outputs(operation: Operation) -> list[tuple[cst.BaseExpression | None, Tensor]]:

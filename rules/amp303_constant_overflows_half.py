@@ -2,8 +2,8 @@
 
 ## What it does
 Flags constants beyond 65504, the largest float16, that meet a tensor computed in float16: `masked_fill(mask, -1e9)`,
-`torch.where(mask, x, -1e9)`, `clamp(max=1e6)`, `x[mask] = -1e9`, `full_like(x, -1e9)`, `x + 1e9`, and a float16 mask
-that is multiplied with such a constant.
+`torch.where(mask, x, -1e9)`, `clamp(max=1e6)`, `x[mask] = -1e9`, `full_like(x, -1e9)`, `x + 1e9`, a float16 mask that
+is multiplied with such a constant, and a mask of any dtype if the product is added in place: `x += mask * -1e9`.
 
 ## Why it matters
 `masked_fill`, `fill_`, `full`, `clamp` and `pad` stop your run with

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
@@ -17,7 +17,8 @@ from amplint.callgraph.definitions import Definition
 from amplint.callgraph.held_values import Held, HeldValues
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.parameters import takes
-from amplint.model.caller_contexts import CallerContext, Target, distinct
+from amplint.callgraph.subclasses import overriding
+from amplint.model.caller_contexts import CallerContext, CallManner, ResultElsewhere, Shape, Target, distinct
 
 _MOST_CHARACTERS = 4_000_000
 """When so much was parsed, its trees are let go of: they take thirty times as much memory, and most are of no use any more."""
@@ -50,8 +51,35 @@ class Links:
                 found.setdefault(target.file, []).append(context._replace(target=target))
         return {path: distinct(each) for path, each in found.items()}
 
+    def results(
+        self, contexts: Iterable[CallerContext], known: Mapping[CallManner, tuple[Shape, ...]]
+    ) -> dict[str, tuple[ResultElsewhere, ...]]:
+        """What the calls of each file that ask for it are given back, by its path.
+
+        Args:
+            contexts: how functions are entered, with the targets as the files that call know them.
+            known: what functions give back, with the targets as the files that define them know them.
+        """
+        found: dict[str, dict[CallManner, ResultElsewhere]] = {}
+        for context in contexts if known else ():
+            targets = self._targets(context.target, context.caller) if context.asks else ()
+            ways = [context.way._replace(target=target) for target in targets]
+            if ways and all(way in known for way in ways):
+                shapes = tuple(dict.fromkeys(shape for way in ways for shape in known[way]))
+                sure = len(targets) == 1 and self._is_named(context.target, targets[0])
+                found.setdefault(context.caller, {})[context.way] = ResultElsewhere(context.way, shapes, sure)
+        return {path: tuple(sorted(each.values(), key=repr)) for path, each in found.items()}
+
+    def _is_named(self, target: Target, linked: Target) -> bool:
+        """Whether a target names the function, or the class of the object, that it is linked to: no table or factory does."""
+        name = target.name.removesuffix("()") if target.made else target.name
+        found = self._values.definitions.find(Path(target.file), name) if target.file else None
+        if found is None or (str(found.path), found.node.name) != (linked.file, linked.name):
+            return False
+        return isinstance(found.node, ast.ClassDef) == target.made
+
     def _targets(self, target: Target, caller: str) -> tuple[Target, ...]:
-        key = target, "" if target.file else caller
+        key = target, "" if target.file not in ("", caller) else caller
         if key not in self._resolved:
             if self._values.definitions.characters > _MOST_CHARACTERS:
                 self._values = HeldValues(self.graph)
@@ -60,20 +88,24 @@ class Links:
             if target.file:
                 held = self._values.of(Path(target.file), target.name)
             some = _distinct(held)
-            found = (self._called(each, target) for each in some if len(some) <= _MOST_HELD)
+            found = (self._called(each, target, caller) for each in some if len(some) <= _MOST_HELD)
             self._resolved[key] = tuple(target for targets in found for target in targets)
         return self._resolved[key]
 
-    def _called(self, held: Held, target: Target) -> list[Target]:
+    def _called(self, held: Held, target: Target, caller: str) -> list[Target]:
         """The functions that run when what an expression holds is called as a target says."""
         definition, made = held
         is_class = isinstance(definition.node, ast.ClassDef)
         if (is_class and not made) or (target.method and not (is_class and made)):
             return []
+        itself = target.file == caller == str(definition.path) and target.name == f"{definition.node.name}()"
+        if is_class and itself:  # it calls a method of its own that it does not have
+            found = overriding(definition, target.method or "forward", self._values.definitions, self.graph)
+            return [Target(str(each.path), each.node.name, True, target.method) for each in found]
         behind = self._values.of_property(definition, target.method) if target.method else None
         if behind is None:
             return [Target(str(definition.path), definition.node.name, made, target.method)]
-        return [found for each in behind for found in self._called(each, target._replace(method=""))]
+        return [found for each in behind for found in self._called(each, target._replace(method=""), caller)]
 
     def _by_name(self, name: str, caller: Path) -> Iterator[Held]:
         """What callers give to parameters of this name in a file; else what the files that it is used with assign to it.

@@ -18,7 +18,7 @@ from amplint.engine.discovery import FoundFile
 from amplint.engine.file_replacement import Changed, FixError, write
 from amplint.engine.fixer import FixOutcome, fix_source, fixable
 from amplint.engine.suppression_edits import suppress_source, suppressible
-from amplint.model.caller_contexts import CallerContext
+from amplint.model.caller_contexts import FromElsewhere
 from amplint.report import diff
 from amplint.report.view import View
 from amplint.source import Source
@@ -63,7 +63,7 @@ class _Fixing:
     options: Options
     narrowings: Sequence[Narrow]
     facts: frozenset[str]
-    entered: tuple[CallerContext, ...]
+    entered: tuple[FromElsewhere, ...]
 
     def fixed(self) -> _Repaired:
         """Fix it, on disk if that is wanted. What another program makes of it meanwhile is read, and fixed if need be."""

@@ -13,16 +13,18 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.diagnostics import FLOAT16_TRAINING, Position, Range, Related
+from amplint.dtypes.asked_results import asking_calls
 from amplint.dtypes.callees_elsewhere import CalleesElsewhere
 from amplint.dtypes.constants import ConstantEffect, ConstantUse, constants, distinct_uses
 from amplint.dtypes.hazards import Danger, DtypeHazard, calls_followed, loss_hazards
 from amplint.dtypes.idle_functions import idle_functions, lowering
 from amplint.dtypes.islands import islands
 from amplint.dtypes.large_numbers import functions_met
+from amplint.dtypes.shapes import shape_of
 from amplint.dtypes.statements import Statements
-from amplint.dtypes.values import Number, Operation, Tensor
+from amplint.dtypes.values import Number, Operation, Tensor, Value, tensors
 from amplint.file import File
-from amplint.model.caller_contexts import CallerContext
+from amplint.model.caller_contexts import CallerContext, CallManner, ResultElsewhere
 from amplint.model.events import Region
 from amplint.model.rule_options import Option
 from amplint.model.torch.precision import FLOAT16
@@ -52,10 +54,11 @@ class Dtypes:
     def __init__(self, file: File) -> None:
         self._file, self._tree, self._contexts = file, file.tree, file.contexts
         self._callers: dict[Operation, CallerContext] = {}
+        self._given_back: dict[CallManner, tuple[Value, ...]] = {}
+        self._callees = CalleesElsewhere(file)
         losses = frozenset(file.option(OWN_LOSSES))
-        self._idle, self._elsewhere = (
-            Statements(file.tree, file.names, file.contexts, file.classes, losses, _BUDGET) for _ in range(2)
-        )
+        parts = file.tree, file.names, file.contexts, file.classes, losses, _BUDGET
+        self._idle, self._elsewhere = Statements(*parts, self._callees.result), Statements(*parts)
 
     def close(self) -> None:
         """Let go of what was followed: frames and the functions defined in them know each other."""
@@ -69,7 +72,9 @@ class Dtypes:
         flow.whole_file(apart=frozenset(idle_functions(self._tree, lowering(self._file))))
         for context in self._entered:
             before, leaving = len(flow.operations), dict(flow.leaving)
-            flow.enter_as(context)
+            given_back = flow.enter_as(context)
+            if context.asks:
+                self._given_back[context.way] = given_back
             self._callers.update((operation, context) for operation in flow.operations[before:])
             if not context.caller:  # what is only taken for granted is not handed on
                 flow.leaving = leaving
@@ -79,13 +84,25 @@ class Dtypes:
     def _entered(self) -> tuple[CallerContext, ...]:
         return (*self._file.entered, *islands(self._file))
 
-    @cached_property
-    def contexts(self) -> tuple[CallerContext, ...]:
-        """How the calls of this file enter functions of other files."""
-        if not any(region.lowers for region in self._regions()):
+    def contexts(self, uses: bool) -> tuple[CallerContext, ...]:
+        """How the calls of this file enter functions of other files.
+
+        Args:
+            uses: whether a rule may say something of what they give back.
+        """
+        if not self._meets_half:
             return ()
         leaving = {call: loss or call in self._flow.reached for call, loss in self._flow.leaving.items()}
-        return CalleesElsewhere(self._file).contexts(leaving)
+        returned = (value for values in self._given_back.values() for value in values)
+        return self._callees.contexts(leaving, asking_calls(self._flow.operations if uses else (), returned))
+
+    @property
+    def results(self) -> tuple[ResultElsewhere, ...]:
+        """What the functions of this file give back to other files that ask for it, as far as something is known of it."""
+        if not any(context.asks for context in self._entered) or not self.operations:
+            return ()
+        told = {way: values for way, values in self._given_back.items() if values and all(map(_tells, values))}
+        return tuple(ResultElsewhere(way, tuple(map(shape_of, values))) for way, values in told.items())
 
     def caller(self, operation: Operation) -> tuple[Related, ...]:
         """Where another file enters the region in which an operation runs, as a second location; empty for one of this file."""
@@ -122,7 +139,12 @@ class Dtypes:
     @cached_property
     def _perhaps_lowered(self) -> tuple[Operation, ...]:
         """The same, and those of which it is only taken for granted that a caller enters a region."""
-        return tuple(self._flow.operations) if any(region.lowers for region in self._regions()) else ()
+        return tuple(self._flow.operations) if self._meets_half else ()
+
+    @cached_property
+    def _meets_half(self) -> bool:
+        """Whether the file enters a region of half precision, or is entered in one or with half operands."""
+        return any(each.caller for each in self._entered) or any(region.lowers for region in self._regions())
 
     @cached_property
     def constants(self) -> tuple[ConstantUse, ...]:
@@ -200,6 +222,11 @@ class Dtypes:
     def in_loss(self, operation: Operation) -> bool:
         """Whether a gradient that starts at a loss flows through the operation."""
         return operation in self._flow.reached
+
+
+def _tells(value: Value) -> bool:
+    """Whether anything is known of a value, or of a part of it."""
+    return any(shape_of(each) is not None for each in tensors(value))
 
 
 def _place(context: CallerContext) -> Range:

@@ -135,6 +135,8 @@ def clamped(
             lost = Eps(node, low)
     if high is not None:
         new_high = min(new_high, precision.rounded(high, operand.dtype))
+        if high <= precision.LIMITS[precision.FLOAT16].largest:  # no gradient goes to what lies above
+            operand = damped(operand)
     cure = operand.cure or (argument if operand.half else None)
     return operand.derived(node, low=new_low, high=new_high, lost=lost, cure=cure, core=operand.core)
 

@@ -1,19 +1,23 @@
-"""What the calls of a file give to functions of other files: regions and dtypes, for the file that defines them."""
+"""What the calls of a file give to functions of other files, for the file that defines them, and what those give back:
+regions and dtypes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 import libcst as cst
 
-from amplint.dtypes.shapes import shape_of
-from amplint.dtypes.values import Operation
+from amplint.dtypes.literals import joined
+from amplint.dtypes.shapes import shape_of, value_of
+from amplint.dtypes.values import Operation, Value, with_tensors
 from amplint.file import File
-from amplint.model.caller_contexts import CallerContext, Target, distinct
+from amplint.model.caller_contexts import CallerContext, CallManner, Target, distinct
+from amplint.model.records import changed
 from amplint.model.torch import layers
 from amplint.model.torch.operators import OPERATORS
 from amplint.source import Source
 from amplint.syntax.access_paths import literal_key, path_of
+from amplint.syntax.class_info import is_only_announced
 from amplint.syntax.loop_elements import paired
 
 
@@ -27,33 +31,61 @@ class CalleesElsewhere:
     def __init__(self, file: File) -> None:
         self._file = file
         self._targets: dict[cst.Call, tuple[Target, ...]] = {}
+        self._results = {each.way: each for each in file.results}
 
-    def contexts(self, calls: Mapping[Operation, bool]) -> tuple[CallerContext, ...]:
+    def contexts(self, calls: Mapping[Operation, bool], asked: Container[Operation]) -> tuple[CallerContext, ...]:
         """How the functions that calls run are entered.
 
         Args:
             calls: the calls, each with whether a loss is computed there.
+            asked: the calls of which it matters what they give back.
         """
-        return distinct(context for call, loss in calls.items() for context in self._contexts(call, loss))
+        return distinct(
+            context for call, loss in calls.items() for context in self._contexts(call, loss, asks=call in asked)
+        )
 
-    def _contexts(self, call: Operation, loss: bool) -> Iterator[CallerContext]:
+    def result(self, call: Operation) -> Value | None:
+        """What a call of a function of another file gives back; None where nobody says so.
+
+        Args:
+            call: the call.
+        """
+        if not self._results or "*" in call.arguments.keywords:
+            return None
+        found = [self._results.get(way) for way in self._ways(call)]
+        told = [each for each in found if each is not None]
+        if not told or len(told) < len(found):
+            return None
+        value = joined([value_of(shape) for each in told for shape in each.shapes])
+        if all(each.sure for each in told):
+            return value
+        return with_tensors(value, lambda tensor: changed(tensor, sure=False))
+
+    def _contexts(self, call: Operation, loss: bool, asks: bool) -> Iterator[CallerContext]:
+        for way in self._ways(call):
+            start = self._file.range(self._entered(call.node)).start
+            # Of data no gradient is wanted; an object may have weights of its own.
+            learns = way.target.made or any(tensor.through or tensor.half for tensor in call.arguments.tensors)
+            yield CallerContext(
+                way.target, way.region, way.differentiates, loss and learns, way.arguments,
+                _path(self._file.source), start.row, start.column, asks,
+            )  # fmt: skip
+
+    def _ways(self, call: Operation) -> Iterator[CallManner]:
+        """The functions that a call may run, and how."""
         assert isinstance(call.node, cst.Call)
         if call.node not in self._targets:
             self._targets[call.node] = tuple(self._functions(call.node.func))
+        if not self._targets[call.node]:
+            return
+        given = [(str(index), value) for index, value in enumerate(call.arguments.values)]
+        given += list(call.arguments.keywords.items())
+        given = [] if self._is_chain(call.node.func) else given
+        shapes = tuple((name, None if name == "*" else shape_of(value)) for name, value in given)
         for target in self._targets[call.node]:
-            given = [(str(index), value) for index, value in enumerate(call.arguments.values)]
-            given += [(name, value) for name, value in call.arguments.keywords.items() if name != "*"]
-            given = [] if self._is_chain(call.node.func) else given
-            shapes = tuple((name, shape) for name, value in given if (shape := shape_of(value)) is not None)
-            start = self._file.range(self._entered(call.node)).start
-            # Of data no gradient is wanted; an object may have weights of its own.
-            learns = target.made or any(tensor.through or tensor.half for tensor in call.arguments.tensors)
-            path = _path(self._file.source)
-            yield CallerContext(
-                target, call.region, call.differentiates, loss and learns, shapes, path, start.row, start.column
-            )
+            yield CallManner(target, call.region, call.differentiates, shapes)
 
-    def _entered(self, call: cst.Call) -> cst.CSTNode:
+    def _entered(self, call: cst.CSTNode) -> cst.CSTNode:
         """Where the region around a call is entered; the call itself where that is the affair of a caller."""
         lowering = [entering for region, entering in self._file.contexts.entries(call) if region.lowers]
         return lowering[-1] if lowering else call
@@ -65,7 +97,20 @@ class CalleesElsewhere:
         method = func.attr.value if isinstance(func, cst.Attribute) and not _is_common(func.attr.value) else ""
         methods = self._made(func.value, method) if method and isinstance(func, cst.Attribute) else []
         known = [target for target in methods if target.file]
-        return known or self._made(func, "") or methods
+        found = known or self._made(func, "") or methods
+        return found if any(target.file for target in found) else [*self._left_to_subclasses(func), *found]
+
+    def _left_to_subclasses(self, func: cst.BaseExpression) -> Iterator[Target]:
+        """The method that an object calls on itself, if its class has none of that name, or only announces it."""
+        spelling, owner = path_of(func), self._file.tree.enclosing(func, cst.ClassDef)
+        this, _, name = spelling.partition(".")
+        if this != "self" or "." in name or not isinstance(owner, cst.ClassDef):
+            return
+        if owner not in self._file.tree.module.body:
+            return
+        method = self._file.classes.of(owner).method(name or "forward")
+        if method is None or is_only_announced(method):
+            yield Target(_path(self._file.source), f"{owner.name.value}()", True, name)
 
     def _places(self, node: cst.BaseExpression) -> list[tuple[str, str]]:
         """The files of the project, each with a name in it, that an expression may stand for."""

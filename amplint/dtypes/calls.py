@@ -30,10 +30,12 @@ from amplint.dtypes.values import (
     Record,
     Tensor,
     Value,
+    with_tensors,
 )
 from amplint.model import vocabulary
 from amplint.model.records import changed
 from amplint.model.torch import layers, precision
+from amplint.syntax.class_info import is_only_announced
 from amplint.syntax.names import dotted
 from amplint.syntax.option_tests import excluded
 
@@ -179,8 +181,8 @@ class Calls(HigherOrder):
         if isinstance(value, Instance):
             info = self.classes.of(value.cls)
             method = info.method("__call__") or info.method("forward")
-            if method is None:
-                return no_result(*arguments.values)
+            if method is None or is_only_announced(method):  # a subclass has it, in whichever file
+                return self._leave(no_result(*arguments.values), node, arguments, frame)
             loss = called if self.is_loss(called) else info.name
             return self.invoke(Closure(method, None, value), arguments, frame, loss)
         if self._is_model(called, value, frame):
@@ -192,10 +194,11 @@ class Calls(HigherOrder):
         """Whether an option of the object keeps a module apart from the place that calls one of several."""
         return isinstance(option, Layer) and excluded(self.tree, option.node, call)
 
-    def _leave(self, result: Tensor, node: cst.Call, arguments: Arguments, frame: StackFrame) -> Tensor:
+    def _leave(self, result: Tensor, node: cst.Call, arguments: Arguments, frame: StackFrame) -> Value:
         """File a call of what is not defined here, if autocast or an argument tells it of half precision.
 
-        A gradient that flows through its result flows through the function.
+        A gradient that flows through its result flows through the function. What another file says that the call gives back
+        stands in the place of what is known here.
         """
         region = frame.region
         lowers = region is not None and region.lowers
@@ -203,9 +206,13 @@ class Calls(HigherOrder):
             return result
         call = Operation(node, "call", arguments, result.dtype, region, differentiates=frame.differentiates)
         self.leaving[call] = frame.loss
-        if not frame.differentiates:
-            return result
-        return changed(result, through=result.through | {GradientFlow(call)})
+        known = self.result_elsewhere(call)
+        through = result.through | {GradientFlow(call)} if frame.differentiates else result.through
+
+        def given_back(tensor: Tensor) -> Tensor:
+            return tensor.derived(node, half_at=node if tensor.half else None, through=through)
+
+        return changed(result, through=through) if known is None else with_tensors(known, given_back)
 
     # -- modules ---------------------------------------------------------------------------------------------------
 

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from amplint.dtypes.values import Number, Operation, Tensor, Value
+from amplint.model import vocabulary
 from amplint.model.records import frozen
 from amplint.model.torch import precision
+from amplint.syntax.words import words
 
 
 class ConstantEffect(enum.Enum):
@@ -93,6 +95,28 @@ def _arithmetic(operation: Operation) -> Iterator[ConstantUse]:
         use = ConstantEffect.SCALES if operation.op == "mul" else ConstantEffect.ADDED
         yield from _meeting(operation, use, 0, 1, "other")
         yield from _meeting(operation, use, 1, 0)
+    if operation.in_place and operation.op != "mul":
+        yield from _mask_added(operation)
+
+
+def _mask_added(operation: Operation) -> Iterator[ConstantUse]:
+    """What `scores += mask * -1e9` adds where the mask is set: the scores decide on the dtype, not the mask."""
+    scores, mask = operation.operand, operation.arguments.get(1, "other")
+    product = mask.maker if isinstance(mask, Tensor) else None
+    if not scores.half or product is None or product.op != "mul":
+        return
+    parts = [*zip(product.arguments.nodes, product.arguments.values)]
+    factors = [(node, value.value) for node, value in parts if isinstance(value, Number) and value.value is not None]
+    masks = [value for node, value in parts if isinstance(value, Tensor) and _is_mask(node, value)]
+    if masks and factors:
+        node, value = factors[0]
+        yield ConstantUse(operation, ConstantEffect.ADDED, scores, operation.arguments.node(0), value, node)
+
+
+def _is_mask(node: cst.CSTNode | None, value: Tensor) -> bool:
+    """Whether a tensor holds zeros and ones, by its dtype, its bounds or its name."""
+    bounded = value.dtype == precision.BOOL or (value.low, value.high) == (0.0, 1.0)
+    return bounded or (node is not None and any(vocabulary.MASK.search(word) for word in words(node)))
 
 
 def _meeting(

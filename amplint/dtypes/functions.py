@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 
 import libcst as cst
@@ -19,17 +20,17 @@ from amplint.dtypes.values import (
     Closure,
     GradientFlow,
     Instance,
-    Items,
     Number,
     Operation,
-    Record,
     Tensor,
     Value,
     tensors,
     told,
+    with_tensors,
 )
 from amplint.model import vocabulary
 from amplint.roles.autocast_contexts import Contexts
+from amplint.syntax.class_info import is_only_announced
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names, dotted
 from amplint.syntax.tree import Tree
@@ -48,13 +49,22 @@ class Functions(TensorCalls):
         classes: its classes.
         losses: what the project calls its losses, beside names that say so.
         budget: how many expressions may be evaluated.
+        result_elsewhere: gives what a call of a function of another file gives back; None where that is not known.
     """
 
     def __init__(
-        self, tree: Tree, names: Names, contexts: Contexts, classes: Classes, losses: frozenset[str], budget: int
+        self,
+        tree: Tree,
+        names: Names,
+        contexts: Contexts,
+        classes: Classes,
+        losses: frozenset[str],
+        budget: int,
+        result_elsewhere: Callable[[Operation], Value | None] = lambda call: None,
     ) -> None:
         super().__init__(tree, names, contexts, budget)
         self.classes = classes
+        self.result_elsewhere = result_elsewhere
         self._losses = losses
         self.kept = {}
         self.leaving: dict[Operation, bool] = {}
@@ -94,7 +104,7 @@ class Functions(TensorCalls):
         if name in instance.attributes:
             return self._placed_here(read(instance.attributes[name]))
         method = self.classes.of(instance.cls).method(name)
-        if method is None:
+        if method is None or is_only_announced(method):  # a subclass has it, in whichever file
             return UNKNOWN
         bound = Closure(method, None, instance)
         decorators = {dotted(decorator.decorator) for decorator in method.decorators}
@@ -270,9 +280,4 @@ class Functions(TensorCalls):
 
     def _placed_here(self, value: Value) -> Value:
         """The value without what it says of places in other files: a rule would take them for places of this one."""
-        if isinstance(value, Items):
-            return Items(tuple(map(self._placed_here, value.items)))
-        if isinstance(value, Record):
-            fields = tuple((key, self._placed_here(each)) for key, each in value.fields)
-            return Record(fields, None if value.rest is None else self._placed_here(value.rest))
-        return value.placed(self.is_here) if isinstance(value, Tensor) else value
+        return with_tensors(value, lambda tensor: tensor.placed(self.is_here))

@@ -229,6 +229,23 @@ def tensors(value: Value) -> tuple[Tensor, ...]:
     return ()
 
 
+def with_tensors(value: Value, change: Callable[[Tensor], Tensor]) -> Value:
+    """A value in which each tensor is another one, those of a tuple or a dictionary included.
+
+    Args:
+        value: the value.
+        change: gives the tensor that stands for one.
+    """
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, Items):
+        return Items(tuple(with_tensors(item, change) for item in value.items))
+    if isinstance(value, Record):
+        fields = tuple((key, with_tensors(each, change)) for key, each in value.fields)
+        return Record(fields, None if value.rest is None else with_tensors(value.rest, change))
+    return value
+
+
 @frozen
 class Arguments:
     """What a call or an operator is given: expressions and their values, by position and keyword; a method's object, like

@@ -30,7 +30,7 @@ from amplint.engine.config_values import KEYS
 from amplint.engine.stamps import Standing, Status, check_seen, digest, stamp_of
 
 if TYPE_CHECKING:
-    from amplint.model.caller_contexts import CallerContext
+    from amplint.model.caller_contexts import FromElsewhere
 
 _KEEP = 8
 """How many files stay for one root: one for each settings, the latest ones."""
@@ -155,7 +155,7 @@ class Cache:
         found = None if plain else report_codec.encode_report(report)
         self._set(key, [stamp_of(stat), content, found, report_codec.encode_footing(report.footing)])
 
-    def entered_key(self, path: str, contexts: Sequence[CallerContext]) -> str:
+    def entered_key(self, path: str, contexts: Sequence[FromElsewhere]) -> str:
         """What an entry for a file is found by that was checked as other files enter it; of one file the latest are kept.
 
         Args:
@@ -168,7 +168,7 @@ class Cache:
             del self._entries[old]
         return key
 
-    def alike_keys(self, path: str, contexts: Sequence[CallerContext]) -> list[str]:
+    def alike_keys(self, path: str, contexts: Sequence[FromElsewhere]) -> list[str]:
         """The keys of a file that was entered in the same ways, wherever the calls stood: a row further down, perhaps.
 
         Args:
@@ -178,7 +178,7 @@ class Cache:
         alike = self._alike(path, contexts)
         return [each for each in self._entries if each.startswith(alike)]
 
-    def _alike(self, path: str, contexts: Sequence[CallerContext]) -> str:
+    def _alike(self, path: str, contexts: Sequence[FromElsewhere]) -> str:
         effects = repr([context.effect for context in contexts])
         return f"{self.key(path, explicit=False)}{_ENTERED}{digest(effects.encode())}"
 

@@ -1,4 +1,5 @@
-"""Files are checked again as other files enter their functions, until no file gives another one anything new."""
+"""Files are checked again as other files enter their functions, and with what functions of other files give back to them, until
+no file gives another one anything new."""
 
 from __future__ import annotations
 
@@ -9,24 +10,27 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from amplint.diagnostics import FileReport
 from amplint.engine.checker import is_concerned
+from amplint.model.caller_contexts import CallerContext, ResultElsewhere
 from amplint.source import is_notebook
 from amplint.system.reading import read_file
 
 if TYPE_CHECKING:
     from amplint.callgraph.linking import Links
     from amplint.engine.discovery import FoundFile
-    from amplint.model.caller_contexts import CallerContext
+    from amplint.model.caller_contexts import FromElsewhere
 
-_ROUNDS = 4
+_DEPTH = 6
 """So many files deep, regions and dtypes are followed."""
+_ROUNDS = 2 * _DEPTH
+"""So often what comes from other files may change: after the way down, results find their way up."""
 
 
 class EnteredFile(NamedTuple):
-    """A file that is to be checked as other files enter it: its position in the run, its content, and the contexts."""
+    """A file that is to be checked as other files enter it: its position in the run, its content, and what they tell it."""
 
     position: int
     data: bytes
-    contexts: tuple[CallerContext, ...]
+    contexts: tuple[FromElsewhere, ...]
 
 
 class CallerRounds:
@@ -41,8 +45,9 @@ class CallerRounds:
         self._found = found
         self._text = text
         self._positions = {str(each.path): position for position, each in enumerate(found)}
-        self._given: dict[int, tuple[CallerContext, ...]] = {}
-        self._seen: set[CallerContext] = set()
+        self._given: dict[int, tuple[FromElsewhere, ...]] = {}
+        self._seen: set[FromElsewhere] = set()
+        self._entering: dict[str, tuple[CallerContext, ...]] = {}
         self._rounds = 0
 
     def due(self, reports: Sequence[FileReport]) -> list[EnteredFile]:
@@ -51,21 +56,33 @@ class CallerRounds:
         Args:
             reports: what is known so far of all files, in any order.
         """
-        given = {context for report in reports for context in report.gives}
+        given = {each for report in reports for each in report.gives}
         if given <= self._seen or self._rounds == _ROUNDS:
             return []
         self._seen |= given
         self._rounds += 1
+        told = self._told(reports)
         due: list[EnteredFile] = []
-        for path, contexts in sorted(self._links.by_file(self._seen).items()):
+        for path in sorted(told):
             position = self._positions.get(path)
-            if position is None or self._given.get(position) == contexts:
+            if position is None or self._given.get(position, ()) == told[path]:
                 continue
-            self._given[position] = contexts
+            self._given[position] = told[path]
             item, data = self._found[position], self._content(position)
-            if not is_notebook(item.display) and (self._concerned(item, data) or self._hands_on(item)):
-                due.append(EnteredFile(position, data, contexts))
+            asked = any(isinstance(each, ResultElsewhere) or each.asks for each in told[path])
+            if not is_notebook(item.display) and (asked or self._concerned(item, data) or self._hands_on(item)):
+                due.append(EnteredFile(position, data, told[path]))
         return due
+
+    def _told(self, reports: Sequence[FileReport]) -> dict[str, tuple[FromElsewhere, ...]]:
+        """What the files are told, by path: how others enter them, and what those give back."""
+        contexts = [each for each in self._seen if isinstance(each, CallerContext)]
+        given = (each for report in reports for each in report.gives)
+        results = {each.way: each.shapes for each in given if isinstance(each, ResultElsewhere)}
+        if self._rounds <= _DEPTH:
+            self._entering = self._links.by_file(contexts)
+        back = self._links.results(contexts, results)
+        return {path: (*self._entering.get(path, ()), *back.get(path, ())) for path in {*self._entering, *back}}
 
     def _hands_on(self, item: FoundFile) -> bool:
         """Whether a file imports one that asks how it is entered, or a file that imports one."""

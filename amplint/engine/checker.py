@@ -28,7 +28,7 @@ from amplint.source import FileLocation, InvalidNotebook, Source, is_notebook
 from amplint.system.text_encoding import SourceError
 
 if TYPE_CHECKING:
-    from amplint.model.caller_contexts import CallerContext
+    from amplint.model.caller_contexts import FromElsewhere
 
 
 _UNFIXABLE = "the settings want none for this rule"
@@ -59,7 +59,7 @@ def check_bytes(display: str, data: bytes, settings: Settings, path: Path, expli
 
 
 def check_entered(
-    before: FileReport, data: bytes, settings: Settings, path: Path, entered: tuple[CallerContext, ...]
+    before: FileReport, data: bytes, settings: Settings, path: Path, entered: tuple[FromElsewhere, ...]
 ) -> FileReport:
     """The report on a file whose functions other files enter.
 
@@ -133,7 +133,7 @@ def check_source(
     settings: Settings,
     path: Path,
     rules: Sequence[RuleInfo] | None = None,
-    entered: tuple[CallerContext, ...] = (),
+    entered: tuple[FromElsewhere, ...] = (),
 ) -> FileReport:
     """As `check_bytes`, for text.
 
@@ -198,7 +198,7 @@ def _as_wanted(
 
 
 def check_again(
-    source: Source, settings: Settings, path: Path, entered: tuple[CallerContext, ...], facts: frozenset[str]
+    source: Source, settings: Settings, path: Path, entered: tuple[FromElsewhere, ...], facts: frozenset[str]
 ) -> FileReport:
     """The report on a text that fixes have changed, under what was known of the file before.
 
@@ -212,7 +212,7 @@ def check_again(
     return withdraw(check_source(source, settings, path, entered=entered), facts)
 
 
-def with_location(source: Source, settings: Settings, path: Path, entered: tuple[CallerContext, ...] = ()) -> Source:
+def with_location(source: Source, settings: Settings, path: Path, entered: tuple[FromElsewhere, ...] = ()) -> Source:
     """A file that knows where it lies, so that what it imports from its own project can be followed.
 
     Args:

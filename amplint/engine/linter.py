@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import ast
 
     from amplint.engine.registry import RuleInfo
-    from amplint.model.caller_contexts import CallerContext
+    from amplint.model.caller_contexts import FromElsewhere
     from amplint.rule import File, Rule
 
 SYNTAX_ERROR = "AMP900"
@@ -104,13 +104,15 @@ def _check(
     return report
 
 
-def _given(file: File, rules: Sequence[Rule | RuleInfo]) -> tuple[CallerContext, ...]:
-    """How the file enters functions of other files, if a rule that runs wants to know that of those."""
+def _given(file: File, rules: Sequence[Rule | RuleInfo]) -> tuple[FromElsewhere, ...]:
+    """How the file enters functions of other files, and what its own give back, if a rule that runs wants to know that."""
     if file.source.place is None or file.source.notebook is not None or not any(rule.entered for rule in rules):
         return ()
     from amplint.dtypes import Dtypes
 
-    return file.fact(Dtypes).contexts
+    dtypes, text = file.fact(Dtypes), file.source.text
+    uses = any(rule.entered and re.search(rule.entered, text) for rule in rules)
+    return (*dtypes.contexts(uses), *dtypes.results)
 
 
 def _found(file: File, rules: Sequence[Rule | RuleInfo], crashes: dict[str, Exception]) -> list[Diagnostic]:

@@ -17,7 +17,7 @@ from amplint.diagnostics import (
     Range,
     Related,
 )
-from amplint.model.caller_contexts import CallerContext, Target
+from amplint.model.caller_contexts import CallerContext, CallManner, FromElsewhere, ResultElsewhere, Target
 from amplint.model.events import Region
 
 
@@ -28,7 +28,7 @@ class Damaged(Exception):
 def encode_report(report: FileReport) -> list[Any]:
     """A report without its path and error, as lists, strings and numbers."""
     partly = [list(each) for each in report.partly]
-    gives = [_context(each) for each in report.gives]
+    gives = [_from_elsewhere(each) for each in report.gives]
     return [
         sorted(report.facts),
         [_diagnostic(diagnostic) for diagnostic in report.diagnostics],
@@ -53,7 +53,7 @@ def decode_report(path: str, value: Any, footing: Footing) -> FileReport:
         facts, diagnostics, partly, gives, awaits = value
         found = tuple(_read_diagnostic(path, one) for one in diagnostics)
         short = tuple(Partly(_number(row), _text(name), _text(how)) for row, name, how in partly)
-        contexts = tuple(map(_read_context, gives))
+        contexts = tuple(map(_read_from_elsewhere, gives))
         said = frozenset(map(_text, facts))
         return FileReport(path, found, said, "", footing, short, contexts, awaits=_text(awaits))
     except (TypeError, ValueError, AttributeError) as error:
@@ -126,19 +126,36 @@ def _read_fix(value: Any) -> Fix | None:
     return Fix(_text(title), found, Applicability(applicability))
 
 
-def _context(context: CallerContext) -> list[Any]:
-    region = None if context.region is None else [*dataclasses.astuple(context.region)]
-    return [[*context.target], region, *context[2:]]
+def _from_elsewhere(told: FromElsewhere) -> list[Any]:
+    if isinstance(told, ResultElsewhere):
+        return [_way(told.way), list(told.shapes), told.sure]
+    return [_way(told.way), told.loss, told.caller, told.row, told.column, told.asks]
 
 
-def _read_context(value: Any) -> CallerContext:
-    (file, name, made, method), region, differentiates, loss, arguments, caller, row, column = value
+def _read_from_elsewhere(value: Any) -> FromElsewhere:
+    way, *rest = value
+    if len(rest) == 2:
+        shapes, sure = rest
+        return ResultElsewhere(_read_way(way), tuple(map(_as_tuples, shapes)), bool(sure))
+    loss, caller, row, column, asks = rest
+    target, region, differentiates, arguments = _read_way(way)
+    place = _text(caller), _number(row), _number(column)
+    return CallerContext(target, region, differentiates, bool(loss), arguments, *place, bool(asks))
+
+
+def _way(way: CallManner) -> list[Any]:
+    region = None if way.region is None else [*dataclasses.astuple(way.region)]
+    return [[*way.target], region, way.differentiates, way.arguments]
+
+
+def _read_way(value: Any) -> CallManner:
+    (file, name, made, method), region, differentiates, arguments = value
     target = Target(_text(file), _text(name), bool(made), _text(method))
     device, dtype, enabled, cached = ("", "", "", True) if region is None else region
     entered = None if region is None else Region(_text(device), _text(dtype), _text(enabled), bool(cached))
-    shapes = tuple((_text(key), _as_tuples(shape)) for key, shape in arguments)
-    place = _text(caller), _number(row), _number(column)
-    return CallerContext(target, entered, bool(differentiates), bool(loss), shapes, *place)
+    return CallManner(
+        target, entered, bool(differentiates), tuple((_text(key), _as_tuples(shape)) for key, shape in arguments)
+    )
 
 
 def _as_tuples(value: Any) -> Any:

@@ -15,7 +15,7 @@ from amplint.engine.registry import RegistryError, load_rules
 from amplint.system import limits
 
 if TYPE_CHECKING:
-    from amplint.model.caller_contexts import CallerContext
+    from amplint.model.caller_contexts import FromElsewhere
 
 _POOL_WORK = 400_000
 """From so many bytes of source on that must be parsed, several processes repay the time they take to start."""
@@ -30,7 +30,7 @@ class Task(NamedTuple):
     settings: Settings
     path: Path
     explicit: bool
-    entered: tuple[CallerContext, ...] = ()
+    entered: tuple[FromElsewhere, ...] = ()
     before: FileReport | None = None
     awaited: str = ""
 

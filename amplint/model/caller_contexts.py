@@ -1,4 +1,4 @@
-"""How functions are entered by code of other files: under which autocast region, with which dtypes.
+"""How functions are entered by code of other files, under which autocast region, with which dtypes, and what they give back.
 
 Plain values, so that they can be handed from one process to another, and kept.
 """
@@ -36,6 +36,46 @@ class Target(NamedTuple):
     method: str = ""
 
 
+class CallManner(NamedTuple):
+    """A way to call a function: its result is the same, wherever the call stands.
+
+    Attributes:
+        target: the function.
+        region: the autocast region in effect, None outside of any.
+        differentiates: whether gradients are recorded.
+        arguments: what is known of each argument, by position ("0") or keyword.
+    """
+
+    target: Target
+    region: Region | None
+    differentiates: bool
+    arguments: tuple[tuple[str, Shape], ...]
+
+
+class ResultElsewhere(NamedTuple):
+    """What a function of another file gives back.
+
+    Attributes:
+        way: how it is called; once it is linked, with the target as the file that calls knows it.
+        shapes: what is known of the result: one for each function that may be meant.
+        sure: whether the call can mean no other function.
+    """
+
+    way: CallManner
+    shapes: tuple[Shape, ...]
+    sure: bool = True
+
+    @property
+    def effect(self) -> tuple[object, ...]:
+        """What decides on how the file that calls runs."""
+        return tuple(self)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the file is asked for by name: nothing."""
+        return ()
+
+
 class CallerContext(NamedTuple):
     """One way in which a function is entered.
 
@@ -46,6 +86,7 @@ class CallerContext(NamedTuple):
         loss: whether the code is a loss by construction, or called by one.
         arguments: what is known of each argument, by position ("0") or keyword.
         caller: the path of the file that calls; there `row` and `column` (1-based) are where it enters the region, or calls.
+        asks: whether what the function gives back makes a difference there.
     """
 
     target: Target
@@ -56,20 +97,38 @@ class CallerContext(NamedTuple):
     caller: str
     row: int
     column: int
+    asks: bool = False
+
+    @property
+    def way(self) -> CallManner:
+        """What decides on what the function gives back."""
+        return CallManner(self.target, self.region, self.differentiates, self.arguments)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the function, or the object and its method, are called."""
+        return tuple(filter(None, (self.target.name, self.target.method)))
 
     @property
     def effect(self) -> tuple[object, ...]:
-        """What decides on how the function runs: everything but where it is called."""
-        return self.target, self.region, self.differentiates, self.loss, self.arguments
+        """What decides on how the function runs, and what is to be said of it: everything but where it is called."""
+        return self.way, self.loss, self.asks
+
+
+FromElsewhere = CallerContext | ResultElsewhere
+"""What one file tells another one about calls between them."""
 
 
 def distinct(contexts: Iterable[CallerContext]) -> tuple[CallerContext, ...]:
     """Contexts in a stable order: one for each effect, and not too many for one function."""
-    found: dict[tuple[object, ...], CallerContext] = {}
+    found: dict[tuple[CallManner, bool], CallerContext] = {}
     counts: dict[Target, int] = {}
     for context in _ordered(contexts):
-        if context.effect not in found and counts.get(context.target, 0) < MOST:
-            found[context.effect] = context
+        key = context.way, context.loss
+        if key in found:
+            found[key] = found[key]._replace(asks=found[key].asks or context.asks)
+        elif counts.get(context.target, 0) < MOST:
+            found[key] = context
             counts[context.target] = counts.get(context.target, 0) + 1
     return tuple(found.values())
 

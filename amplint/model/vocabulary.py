@@ -105,6 +105,8 @@ MODEL_OR_LOSS = re.compile(
     r"^_?(model|net|network|generator|discriminator|critic|classifier|criterion|forward|(compute_|get_)?loss(_fn|_func)?)(_?[A-Za-z]|\d)?$"
 )
 """What an object calls its model, and its loss, where nobody sees whether they are attributes or methods."""
+MASK = _any(r"mask|(^|_)pad(ding|ded|s)?(_|$)")
+"""What tensors of zeros and ones are called, which choose among elements."""
 LOSS_FACTOR = re.compile(r"\w*(weight|coef|coeff|factor|ratio|lambda)s?(?!\w)", re.IGNORECASE)
 """A name, in a path, of what losses are multiplied by."""
 

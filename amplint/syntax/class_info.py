@@ -7,7 +7,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.syntax.names import Names
+from amplint.syntax.names import Names, dotted
 
 _PLAIN_BASES = frozenset({"builtins.object", "torch.nn.Module", "torch.autograd.Function", "abc.ABC", "typing.Generic"})
 
@@ -94,3 +94,22 @@ class ClassInfo:
         return all(
             name in _PLAIN_BASES or self._lookup(name) is not None for info in self.lineage for name in info.base_names
         )
+
+
+def is_only_announced(method: cst.FunctionDef) -> bool:
+    """Whether a method leaves what it does to subclasses: it raises `NotImplementedError`, or does nothing."""
+    simple = [line for line in method.body.body if isinstance(line, cst.SimpleStatementLine)]
+    if len(simple) < len(method.body.body):
+        return False
+    statements: list[cst.BaseSmallStatement] = [small for line in simple for small in line.body]
+    return all(isinstance(each, cst.Pass) or _is_text(each) or _is_not_implemented(each) for each in statements)
+
+
+def _is_text(statement: cst.BaseSmallStatement) -> bool:
+    told = (cst.SimpleString, cst.ConcatenatedString, cst.Ellipsis)
+    return isinstance(statement, cst.Expr) and isinstance(statement.value, told)
+
+
+def _is_not_implemented(statement: cst.BaseSmallStatement) -> bool:
+    raised = statement.exc if isinstance(statement, cst.Raise) else None
+    return dotted(raised.func if isinstance(raised, cst.Call) else raised) == "NotImplementedError" if raised else False

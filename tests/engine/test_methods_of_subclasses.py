@@ -1,0 +1,106 @@
+"""A method that a class calls on itself, and leaves to its subclasses, is entered in the files of those."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from project import found_in, project
+
+BASE = """
+import torch
+from torch import nn
+
+
+class Base(nn.Module):
+    def fit(self, loader, optimizer, scaler):
+        for x in loader:
+            optimizer.zero_grad()
+            with torch.autocast("cuda", dtype=torch.float16):
+                loss = {called}.mean()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+
+{own}
+"""
+NET = """
+from torch import nn
+from {module} import {base}
+
+
+class Net({base}):
+    def __init__(self, size):
+        super().__init__()
+        self.score = nn.Linear(size, size)
+
+    def {method}(self, x):
+        scores = self.score(x)
+        return scores / (scores.std(-1, keepdim=True) + 1e-8)
+
+
+class Other(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.score = nn.Linear(size, size)
+
+    def {method}(self, x):
+        scores = self.score(x)
+        return scores / (scores.std(-1, keepdim=True) + 1e-8)
+"""
+MIDDLE = """
+from base import Base
+
+
+class Middle(Base):
+    def evaluate(self):
+        return self.eval()
+"""
+ABSTRACT = """
+    def compute(self, x):
+        '''The scores.'''
+        raise NotImplementedError
+"""
+OWN = """
+    def compute(self, x):
+        return x
+"""
+FOUND = {"net.py:13 AMP302"}
+
+
+def found(root: Path, called: str, own: str = "", method: str = "", base: str = "base.Base") -> set[str]:
+    method = method or called.partition("(")[0].removeprefix("self.")
+    module, _, name = base.partition(".")
+    files = {
+        "base": BASE.format(called=called, own=own),
+        "net": NET.format(method=method, module=module, base=name),
+        "middle": MIDDLE,
+    }
+    return found_in(project(root, **files), select=("AMP302",))
+
+
+@pytest.mark.parametrize(
+    ("called", "method"), [("self.forward(x)", ""), ("self.compute(x)", ""), ("self(x)", "forward")]
+)
+def test_a_method_that_only_subclasses_have(tmp_path: Path, called: str, method: str) -> None:
+    assert found(tmp_path, called, method=method) == FOUND
+
+
+def test_a_subclass_of_a_subclass(tmp_path: Path) -> None:
+    assert found(tmp_path, "self.compute(x)", base="middle.Middle") == FOUND
+
+
+def test_a_method_that_the_class_only_announces(tmp_path: Path) -> None:
+    assert found(tmp_path, "self.compute(x)", ABSTRACT) == FOUND
+
+
+@pytest.mark.parametrize(
+    ("called", "own", "method"),
+    [
+        ("self.compute(x)", "", "score_all"),
+        ("self.compute(x)", OWN, "compute"),
+        ("torch.relu(x)", "", "forward"),
+    ],
+)
+def test_methods_that_the_class_does_not_call_or_has_itself(tmp_path: Path, called: str, own: str, method: str) -> None:
+    assert found(tmp_path, called, own, method) == set()
