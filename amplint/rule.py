@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from amplint.diagnostics import Applicability, Diagnostic, Fix, NoFix, category
+from amplint.diagnostics import FLOAT16_TRAINING, Applicability, Diagnostic, Fix, NoFix, category
 from amplint.edits.statement_rows import Statement
-from amplint.file import FLOAT16_TRAINING, MIXED_PRECISION, TRAINING, File
+from amplint.file import MIXED_PRECISION, TRAINING, File
 from amplint.finding import Finding, told_once
 from amplint.hazards.found import Found
 from amplint.model.observables import Observable
