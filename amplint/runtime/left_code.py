@@ -1,4 +1,4 @@
-"""What a change makes of the order in which code is left: statements that now stand behind a jump, other loops to return from."""
+"""How a change leaves code otherwise: what comes to stand behind a jump, and returns that come to stand in another loop."""
 
 from __future__ import annotations
 

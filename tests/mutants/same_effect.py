@@ -78,7 +78,7 @@ def _repeated(mutant: Mutant) -> str:
 
 
 def _wrapped(mutant: Mutant) -> str:
-    blind = _called(_quoted(mutant)[0]) in {"step", "clip_grad_norm_"}
+    blind = _called(_quoted(mutant)[0]) in {"step", "clip_grad_norm_"} and "import torch\n" in mutant.change.text
     return "autocast changes no operation on parameters and gradients in float32" if blind else ""
 
 

@@ -21,6 +21,7 @@ class Operand:
         low, high: every element lies between them.
         detached: no gradient is asked of it.
         setting: one number, such as `self.temperature`, rather than a tensor.
+        made_of: of a call, how the code writes the values from outside that it is given: a function may give others each time.
     """
 
     text: str
@@ -29,6 +30,7 @@ class Operand:
     high: float
     detached: bool = False
     setting: bool = False
+    made_of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -152,6 +152,8 @@ def _changes(reader: Reader, other: Reader, is_patch: bool) -> list[Change]:
 def _is_read(change: Change, reader: Reader, other: Reader) -> bool:
     """Whether a changed statement is a part of what was read: on the path, or what a name on it stands for."""
     statement, near = (change.before, reader) if change.after is None else (change.after, other)
+    if isinstance(statement, (ast.If, ast.While)):
+        return False  # the condition is not read, also where a body that is stands in its row
     if statement is None or isinstance(statement, (ast.Import, ast.ImportFrom)):
         return change.after is not None
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]

@@ -65,14 +65,18 @@ def aligned(before: CompiledExpression, after: CompiledExpression) -> tuple[Text
     Raises:
         NotReplayable: the latter takes a value from outside that the former does not.
     """
-    mine, theirs = list(before.operands), list(after.operands)
-    ordered: list[Operand] = []
-    waiting = list(theirs)
-    for operand in mine:
-        same = next((each for each in waiting if each.text == operand.text), None)
-        if same is not None:
-            waiting.remove(same)
-        ordered.append(same or operand)
+    mine, waiting = list(before.operands), list(after.operands)
+    known = {(each.text, each.made_of) for each in mine}
+    found: dict[int, Operand] = {}
+    for is_exact in (True, False):  # first those that are made of the same, then those that are made of something new
+        for place, operand in enumerate(mine):
+            alike = [each for each in waiting if each.text == operand.text]
+            alike = [each for each in alike if is_exact == ((each.text, each.made_of) in known)]
+            same = next((each for each in alike if not is_exact or each.made_of == operand.made_of), None)
+            if place not in found and same is not None:
+                waiting.remove(same)
+                found[place] = same
+    ordered = [found.get(place, operand) for place, operand in enumerate(mine)]
     if waiting:
         raise NotReplayable(f"with the fix, the expression takes another value from outside: {waiting[0].text}")
     return TextSide(before, mine), TextSide(after, ordered)

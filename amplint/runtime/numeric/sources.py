@@ -138,7 +138,10 @@ class Sources(ABC):
         tensor = value if isinstance(value, Tensor) else Tensor()
         setting = isinstance(node, cst.Attribute) and tensor.dtype == precision.UNKNOWN or isinstance(value, Number)
         name = dtype or tensor.dtype
-        return Operand(self.words(node), name, tensor.low, tensor.high, tensor.detached, setting)
+        args = node.args if isinstance(node, cst.Call) else ()
+        given = [scope.held.get(arg.value.value) for arg in args if isinstance(arg.value, cst.Name)]
+        made_of = tuple(each.text for each in given if isinstance(each, Operand))
+        return Operand(self.words(node), name, tensor.low, tensor.high, tensor.detached, setting, made_of)
 
     def words(self, node: cst.CSTNode) -> str:
         """The source of a node in one line."""
