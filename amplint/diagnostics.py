@@ -164,6 +164,8 @@ class Footing(NamedTuple):
 
 ALONE = "alone"
 """The fact that a file says all about itself: no other file of the run establishes anything for it."""
+FLOAT16_TRAINING = "float16-training"
+"""What a file says to the whole run that trains under float16 autocast."""
 
 
 class Partly(NamedTuple):
