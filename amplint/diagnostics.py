@@ -164,6 +164,8 @@ class Footing(NamedTuple):
 
 ALONE = "alone"
 """The fact that a file says all about itself: no other file of the run establishes anything for it."""
+FLOAT16_TRAINING = "float16-training"
+"""What a file says to the whole run that trains under float16 autocast."""
 UNSCALES = "unscales-for-others"
 """The fact that a file unscales with a scaler which it does not make, or speaks of unscaling in another way."""
 NOBODY_UNSCALES = "nobody-unscales-for-others"

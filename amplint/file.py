@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import libcst as cst
 
-from amplint.diagnostics import ALONE, UNSCALES, Footing, Partly, Range, Related
+from amplint.diagnostics import ALONE, FLOAT16_TRAINING, UNSCALES, Footing, Partly, Range, Related
 from amplint.edits.imports import Importer
 from amplint.edits.statements import Editor
 from amplint.hazards.analysis import Analysis
@@ -37,8 +37,6 @@ MIXED_PRECISION = "mixed-precision"
 """What a file says to the whole run that computes in half precision."""
 TRAINING = "mixed-precision-training"
 """What a file says besides that scales losses, or propagates some itself: more than inference runs in half precision."""
-FLOAT16_TRAINING = "float16-training"
-"""What a file says to the whole run that trains under float16 autocast."""
 
 Fact = TypeVar("Fact")
 
@@ -183,20 +181,27 @@ class File:
         text = self.source.text.encode()
         if calls or any(self._is_handed_on(node) for node in self.names.references(makers)):
             trains = b".backward(" in text or any(self.names.references(torch_names.GRAD_SCALER))
-            in_float16 = {FLOAT16_TRAINING} if self._trains_in_float16() else set[str]()
+            in_float16 = {FLOAT16_TRAINING} if self.float16_training is not None else set[str]()
             return frozenset({MIXED_PRECISION, *({TRAINING} if trains else ()), *in_float16})
         # Whoever propagates a loss of its own without AMP, or is a program with options, runs what stands beside it in full
         # precision.
         own = b".backward(" in text or (b"ArgumentParser(" in text and b"__main__" in text)
         return frozenset({ALONE}) if own and not gate.may_matter(text) else frozenset()
 
-    def _trains_in_float16(self) -> bool:
-        """Whether a region that may compute in float16 is entered by a file that propagates losses."""
-        entered = (self.contexts.of(item.item) for item in self.tree.find(cst.WithItem))
-        lowers = any(
-            region is not None and region.lowers and region.dtype in (FLOAT16, EITHER_HALF) for region in entered
+    @cached_property
+    def float16_training(self) -> cst.WithItem | None:
+        """Where a region that may compute in float16 is entered, if the file propagates losses."""
+        if not gate.propagates(self.source.text.encode()):
+            return None
+        entered = ((item, self.contexts.of(item.item)) for item in self.tree.find(cst.WithItem))
+        return next(
+            (
+                item
+                for item, region in entered
+                if region is not None and region.lowers and region.dtype in (FLOAT16, EITHER_HALF)
+            ),
+            None,
         )
-        return lowers and gate.propagates(self.source.text.encode())
 
     def _is_handed_on(self, node: cst.CSTNode) -> bool:
         """Whether a class is bound to another name, by which it will be called, or preset by `functools.partial`."""

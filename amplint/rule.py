@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from amplint.diagnostics import NOBODY_UNSCALES, Applicability, Diagnostic, Fix, NoFix, category
+from amplint.diagnostics import FLOAT16_TRAINING, NOBODY_UNSCALES, Applicability, Diagnostic, Fix, NoFix, category
 from amplint.edits.statement_rows import Statement
-from amplint.file import FLOAT16_TRAINING, MIXED_PRECISION, TRAINING, File
+from amplint.file import MIXED_PRECISION, TRAINING, File
 from amplint.finding import Finding, told_once
 from amplint.hazards.found import Found
 from amplint.model.observables import Observable
@@ -80,6 +80,8 @@ class Rule:
     is empty, it looks only at files that it would look at anyway.
     `observable` is what a replay measures to prove a fix; without one, fixes are not replayed. `options` are what a project
     may choose; the rule asks `file.option`.
+    `yields_to` is the code of a rule that says worse of the same code, in whose place this one is silent: with the other's
+    defect repaired, what is left of it may be this one's.
     """
 
     code: str
@@ -99,6 +101,7 @@ class Rule:
     module: str = ""
     observable: Observable | None = None
     options: tuple[Option[Any], ...] = ()
+    yields_to: str = ""
 
     @property
     def category(self) -> str:
@@ -139,6 +142,7 @@ def rule(
     entered: str | None = None,
     observable: Observable | None = None,
     options: tuple[Option[Any], ...] = (),
+    yields_to: str = "",
 ) -> Callable[[Check], Rule]:
     """Make a check a rule; the docstring of its module becomes its page, the arguments what `Rule` says of them."""
 
@@ -146,7 +150,7 @@ def rule(
         page = inspect.cleandoc(sys.modules[check.__module__].__doc__ or "")
         return Rule(
             code, str(name), severity, confidence, since, check, fix, default, triggers, amid, awaits, keeps, entered, page,
-            check.__module__, observable, options,
+            check.__module__, observable, options, yields_to,
         )  # fmt: skip
 
     return wrap

@@ -175,7 +175,7 @@ def consequence(file: File, found: Found) -> str:
             f"no loss is scaled in this file, so `{scaler}.{first}` raises {error}{protocol_edits.while_enabled(found)}"
         )
     scale = optimizer_notes.initial_scale(found)
-    divided = f"`{scaler}.{_divisor(found)}` divides by the scale, {scale} at first, gradients that were never multiplied by it"
+    divided = f"nothing multiplied these gradients, and `{scaler}.{_divisor(found)}` divides them by the scale, {scale} at first"
     if scaled or not isinstance(step, cst.Call) or not step.args:
         return f"{divided}: almost nothing of this loss is left"
     name = optimizer_notes.class_name(file, optimizer_notes.constructor(file, step.args[0].value))

@@ -6,7 +6,7 @@ need not have written float16: it is the default of `torch.autocast` on CUDA, XP
 GPU may choose it.
 
 ## Why it matters
-float16 holds no gradient at or below 2**-25, about 3e-8: it becomes zero. Below 6e-5 gradients lose bits. How many you
+float16 holds no gradient at or below 2**-25 (2.98e-8): it becomes zero. Below 6e-5 gradients lose bits. How many you
 lose depends on the size of the loss: next to none at a loss around 1, nearly all at one around 1e-4. A `GradScaler`
 multiplies the loss by 65536 before the backward pass and divides the gradients afterwards, which brings them back.
 PyTorch says nothing; your model just learns less than it could.
@@ -75,8 +75,9 @@ from amplint.model.torch.names import GRAD_SCALER
 from amplint.model.torch.precision import FLOAT16, named
 from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 
-from ._support import create_scaler, hazard_calls, protocol_edits
+from ._support import create_scaler, hazard_calls, made_elsewhere, protocol_edits
 from ._support.call_edits import has_star, insert_arguments, keyword, positionals
+from ._support.float16_words import VANISHING
 
 KIND = HazardKind.FP16_WITHOUT_SCALER
 
@@ -102,8 +103,11 @@ def check(file: File) -> Iterator[Finding]:
         yield Finding(
             file.range(hazard_calls.callee_range(file, found.node)),
             f"No `GradScaler` protects the float16 gradients of {loss} from underflow",
-            note="gradients of at most 2**-25 (about 3e-8) silently become zero; bfloat16 would need no scaler",
-            related=hazard_calls.related(file, found, step="stepped without a scaler here"),
+            note=f"gradients of at most {VANISHING} silently become zero; bfloat16 would need no scaler",
+            related=(
+                *hazard_calls.related(file, found, step="stepped without a scaler here"),
+                *made_elsewhere.float16_region(file, found),
+            ),
             defect=hazard_calls.defect(found),
             fix=(mend(file, found) if found.whole else None)
             or in_bfloat16(file)

@@ -76,7 +76,7 @@ from amplint.model.observables import SCHEDULER_LEAD, Observable
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 
-from ._support import hazard_calls, protocol_edits
+from ._support import hazard_calls, made_elsewhere, protocol_edits
 from ._support.scheduler_gate import gate, has_gate
 
 KIND = HazardKind.SCHEDULER_NOT_GATED
@@ -139,7 +139,7 @@ def _unprepared(file: File) -> Iterator[Finding]:
         )
 
 
-_APART = "no one condition could cover both the step and the schedule where they stand"
+_APART = "the step and the schedule are too far apart for one condition to cover both"
 
 
 def _in_paths(file: File) -> Iterator[Finding]:
@@ -150,7 +150,10 @@ def _in_paths(file: File) -> Iterator[Finding]:
             file.range(hazard_calls.callee_range(file, found.node)),
             f"{_act(file, found)} even when `{scaler}` skips the optimizer step",
             note=_BLIND if has_gate(file, found.act) else _SKIPS,
-            related=hazard_calls.related(file, found, step="stepped, or skipped, here"),
+            related=(
+                *hazard_calls.related(file, found, step="stepped, or skipped, here"),
+                *made_elsewhere.schedule(file, hazard_calls.receiver(found.act)),
+            ),
             defect=hazard_calls.defect(found),
             fix=hazard_calls.mended(file, found, partial(gate, hazards=hazards), _APART),
         )

@@ -92,6 +92,8 @@ from ._support.checkpoint_state import complete, give_back
 
 _NOTE = "a resumed run starts from the initial scale again: where that is too large, steps are skipped until it has come down"
 
+_NOT_SAVED_HERE = "the function that saves is in another file"
+
 
 @rule("AMP114", "scaler-state-not-saved", WARNING, MEDIUM, "0.1.0", fix=SAFE, observable=Observable(RESUMED))
 def check(file: File) -> Iterator[Finding]:
@@ -107,7 +109,8 @@ def check(file: File) -> Iterator[Finding]:
             "The checkpoint holds the state of the optimizer, but not that of its `GradScaler`",
             note=note,
             related=_related(file, each),
-            fix=fix or NoFix("where the state could be saved is not clear here"),
+            fix=fix
+            or NoFix(_NOT_SAVED_HERE if _is_abroad(file, each) else "where the state could be saved is not clear here"),
             defect=each.helper,
         )
     yield from _beyond_reach(file)
@@ -154,9 +157,14 @@ def _unrestored(file: File) -> Iterator[Finding]:
 
 def _related(file: File, each: Incomplete) -> tuple[Related, ...]:
     pair = file.related("the scaler goes with this optimizer", each.pair.call)
-    if each.helper is None or file.path(each.helper) == "":
+    if each.helper is None or not _is_abroad(file, each):
         return pair
     return (*pair, *file.related("saved by this function", each.helper.name))
+
+
+def _is_abroad(file: File, each: Incomplete) -> bool:
+    """Whether a function of another file saves."""
+    return each.helper is not None and file.path(each.helper) != ""
 
 
 def lasts(file: File, scaler: cst.BaseExpression) -> bool:

@@ -70,6 +70,7 @@ from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 
 from ._support import hazard_calls, optimizer_notes, protocol_edits
+from ._support.float16_words import VANISHING
 
 KIND = HazardKind.GRADIENT_PENALTY_UNSCALED
 
@@ -84,7 +85,7 @@ def check(file: File) -> Iterator[Finding]:
             "The gradients for a penalty are computed in float16 without loss scaling"
             if unscaled
             else f"The gradients for a penalty are still multiplied by the scale of `{scaler}`",
-            note="no scaler scales this inner backward pass: gradients of at most 2**-25 (about 3e-8) become zero"
+            note=f"no scaler scales this inner backward pass: gradients of at most {VANISHING} silently become zero"
             if unscaled
             else f"the penalty is computed from gradients {scale} times too large at first; divide them by `get_scale()`",
             related=hazard_calls.related(file, found),

@@ -68,7 +68,8 @@ from ._support import hazard_calls, protocol_edits
 
 KIND = HazardKind.CLOSURE_WITH_SCALER
 _NOTES = {
-    "keyword": "the step raises `RuntimeError: Closure use is not currently supported if GradScaler is enabled.`, also for None",
+    "keyword": "the step raises `RuntimeError: Closure use is not currently supported if GradScaler is enabled.`, "
+    "also for a closure of None",
     "positional": "the closure runs after the scaler has unscaled and checked gradients: those of the closure are neither",
     "missing": "the step of `LBFGS` raises `TypeError` without a closure, and a scaler supports none",
 }

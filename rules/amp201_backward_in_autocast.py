@@ -74,7 +74,7 @@ _NEUTRAL = frozenset({"contextlib.nullcontext", "torch.enable_grad", "torch.auto
 """Contexts that make no difference to a backward call: the forward pass has ended, and gradients are recorded anyway."""
 
 
-@rule("AMP201", KIND, WARNING, HIGH, "0.1.0", fix=SAFE, observable=Observable(ISLAND_ERROR))
+@rule("AMP201", KIND, WARNING, HIGH, "0.1.0", fix=SAFE, observable=Observable(ISLAND_ERROR), yields_to="AMP212")
 def check(file: File) -> Iterator[Finding]:
     spanning = {found.node for found in file.analysis.of(HazardKind.REGION_SPANS_STEPS)}
     for found in file.analysis.of(KIND, elsewhere=True):

@@ -114,7 +114,7 @@ def check(file: File) -> Iterator[Finding]:
             file.range(place.func),
             f"`{each.model}` is trained under autocast but evaluated without it",
             "the evaluation takes the time and memory of float32, and measures a slightly different model",
-            related=(*file.related("the region of its training", training.entry[1]), *forward),
+            related=(*file.related("trained in this region", training.entry[1]), *forward),
             fix=_fix(file, each, place, training.entry[1])
             or NoFix("the region of the training cannot be written here"),
         )

@@ -70,9 +70,10 @@ _IDLE = frozenset({"contextlib.nullcontext", "contextlib.suppress"})
 def check(file: File) -> Iterator[Finding]:
     for item in file.tree.find(cst.WithItem):
         if _is_class(file, item.item):
+            given = f"{'may be' if isinstance(item.item, cst.IfExp) else 'is'} given"
             yield Finding(
                 file.range(item.item),
-                f"`with` is given `{_spelled(file, item.item)}`, which is not called",
+                f"`with` {given} `{file.tree.text(_class(file, item.item))}`, which is not called",
                 "`with` raises TypeError (AttributeError up to Python 3.10): only a call makes a region",
                 fix=_called(file, item.item) or _UNCLEAR,
             )
@@ -85,7 +86,7 @@ def check(file: File) -> Iterator[Finding]:
         if isinstance(call, cst.Call) and file.contexts.only_makes(call) and not _is_probe(file, statement):
             yield Finding(
                 file.range(call.func),
-                f"`{_spelled(file, call.func)}` makes an autocast region that nothing enters",
+                f"`{file.tree.text(call.func)}` makes an autocast region that nothing enters",
                 "operations stay in full precision: only `with`, or decorating a function, enters a region",
                 fix=NoFix("only you can say what should run in the region"),
             )
@@ -99,6 +100,13 @@ def _is_class(file: File, context: cst.BaseExpression) -> bool:
     options = list(_options(file, context, 3))
     makers = [each for each in options if file.contexts.maker(each) is not None]
     return bool(makers) and all(each in makers or file.names.all_in(each, _IDLE) for each in options)
+
+
+def _class(file: File, context: cst.BaseExpression) -> cst.BaseExpression:
+    """The side of a conditional expression that names the class; any other expression itself."""
+    if not isinstance(context, cst.IfExp):
+        return context
+    return _class(file, context.body if _is_class(file, context.body) else context.orelse)
 
 
 def _options(file: File, context: cst.BaseExpression, depth: int) -> Iterator[cst.BaseExpression]:
@@ -121,7 +129,7 @@ def _joined(file: File, both: cst.BooleanOperation) -> Iterator[Finding]:
     fix = Fix("Replace `and` with a comma", (Edit(start, end, ", "),), UNSAFE)
     yield Finding(
         file.range(both.left.func),
-        f"`{_spelled(file, both.left.func)}` makes an autocast region that nothing enters",
+        f"`{file.tree.text(both.left.func)}` makes an autocast region that nothing enters",
         "`and` gives `with` its second operand only: a comma enters both",
         fix=(fix if file.source.text[start:end].strip(" ") == "and" and not file.tree.as_written(both).lpar else None)
         or NoFix("a comment or parentheses are in the way"),
@@ -133,7 +141,7 @@ def _decorating(file: File, decorator: cst.BaseExpression, decorated: cst.CSTNod
     if uncalled:
         yield Finding(
             file.range(decorator),
-            f"`{_spelled(file, decorator)}` decorates a function without being called",
+            f"`{file.tree.text(decorator)}` decorates a function without being called",
             "the function becomes an argument of `autocast`, and never runs in a region",
             fix=(_called(file, decorator) or _UNCLEAR)
             if isinstance(decorated, cst.FunctionDef)
@@ -147,12 +155,6 @@ def _decorating(file: File, decorator: cst.BaseExpression, decorated: cst.CSTNod
                 "the methods of the class run in full precision, and its name now stands for a function",
                 fix=NoFix("the region belongs on the methods that need it"),
             )
-
-
-def _spelled(file: File, node: cst.BaseExpression) -> str:
-    """The full name of a class, or else what the code calls the thing."""
-    meanings = file.names.resolve(node)
-    return next(iter(meanings)) if len(meanings) == 1 and meanings <= torch_names.AUTOCAST else file.tree.text(node)
 
 
 def _called(file: File, node: cst.BaseExpression) -> Fix | None:

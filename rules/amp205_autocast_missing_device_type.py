@@ -79,7 +79,7 @@ def check(file: File) -> Iterator[Finding]:
             if finding is not None:
                 yield finding
     for call in file.tree.find(cst.Call):
-        if isinstance(call.func, cst.Name) and _may_lack_device(file, call.func) and not has_star(call):
+        if type(call.func) is cst.Name and _may_lack_device(file, call.func) and not has_star(call):
             if not call.args or all(arg.keyword is not None for arg in call.args) and not keyword(call, "device_type"):
                 [name] = sorted(file.names.resolve(call.func) & torch_names.AUTOCAST_GENERIC)[:1]
                 yield Finding(

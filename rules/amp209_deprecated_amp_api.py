@@ -148,7 +148,7 @@ def _imports(file: File, old: dict[str, Replacement]) -> Iterator[Finding]:
             yield Finding(
                 file.range(what),
                 _message(name),
-                "nothing in this file uses it",
+                "nothing in this file uses the imported name",
                 fix=fix or NoFix("another file may import it from here"),
             )
 

@@ -82,6 +82,7 @@ from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
 from amplint.rule import HIGH, WARNING, File, Finding, rule
 
+from ._support.float16_words import LARGEST, VANISHING
 from ._support.float32_operands import widened
 
 _HALF = LIMITS[FLOAT16]
@@ -129,12 +130,12 @@ def _words(hazard: DtypeHazard) -> tuple[str, str]:
         reason = sigmoid if hazard.operand.saturated is not None else "; 1e-4 would also keep the gradient finite"
         return (
             f"The epsilon{eps} rounds to 0 in float16 before {name}",
-            f"float16 rounds constants up to 2.98e-8 to 0{reason}",
+            f"float16 rounds constants up to {VANISHING} to 0{reason}",
         )
     if hazard.danger is Danger.NARROWED:
         return (
             f"The result of {name} is cast to float16 and overflows",
-            f"{name} runs in float32, but its result exceeds 65504, the largest float16, for inputs above {limit}",
+            f"{name} runs in float32, but its result exceeds {LARGEST}, the largest float16, for inputs above {limit}",
         )
     if hazard.danger is Danger.IN_HALF:
         return f"{name} runs in float16 here and overflows for inputs above {limit}", _why_in_half(hazard)
@@ -182,7 +183,7 @@ def _fix(file: File, hazard: DtypeHazard) -> Fix | NoFix:
     elif hazard.danger is Danger.NARROWED:
         return NoFix("only you can say whether the result has to be float16")
     else:
-        return NoFix("the gradient would overflow in a cast of the operand, too")
+        return NoFix("with `.float()` on the operand the gradient would overflow all the same")
     return (widened(file, [cure], applicability) if cure is not None else None) or _UNCASTABLE
 
 

@@ -69,6 +69,7 @@ from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
 from amplint.rule import HIGH, WARNING, File, Finding, rule
 
+from ._support.float16_words import VANISHING
 from ._support.float32_operands import innermost, widened
 
 _HALF = LIMITS[FLOAT16]
@@ -107,7 +108,7 @@ def _vanishes(constant: ConstantUse) -> bool:
 def _finding(file: File, constant: ConstantUse) -> Finding:
     eps = constant_text(file.tree.text(constant.node) if constant.node is not None else "", constant.value)
     fix = _fix(file, constant)
-    note = "float16 rounds constants up to 2.98e-8 to 0, so this one guards against nothing"
+    note = f"float16 rounds constants up to {VANISHING} to 0, so this one guards against nothing"
     if fix is not None and fix.applicability is UNSAFE:
         note += "; 1e-4 would also keep the gradient finite"
     made = constant.operand.half_at

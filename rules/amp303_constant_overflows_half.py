@@ -63,6 +63,8 @@ from amplint.model.observables import NON_FINITE, Observable
 from amplint.model.torch.precision import FLOAT16, LIMITS
 from amplint.rule import ERROR, FLOAT16_TRAINING, HIGH, File, Finding, rule
 
+from ._support.float16_words import LARGEST
+
 _LARGEST = LIMITS[FLOAT16].largest
 _FIVE_DIGITS = r"(?<=6)(?:55(?:0[5-9]|[1-9]\d)|5[6-9]\d\d|[6-9]\d{3})|(?<=[7-9])\d{4}"
 _LARGE = rf"\d(?:(?<![\w.]\d)(?:{_FIVE_DIGITS}|\d{{5}})|\.?[eE]\+?(?:[4-9]|\d\d))"
@@ -116,7 +118,7 @@ def _findings(file: File, constants: Iterable[ConstantUse], where: str, needs: f
         calls.setdefault(constant.operation.node, []).append(constant)
     for node, (first, *others) in calls.items():
         shown = constant_text(file.tree.text(first.node) if first.node is not None else "", first.value)
-        message = f"`{shown}` {_VERBS[first.use]} a float16 tensor, whose largest value is 65504"
+        message = f"`{shown}` {_VERBS[first.use]} a float16 tensor, whose largest value is {LARGEST}"
         made = first.operand.half_at
         related = (*file.related("computed in float16 here", made), *file.fact(Dtypes).caller(first.operation))
         fix, rests_on = _fix(file, [first, *others]), needs | file.fact(Dtypes).needs(first.operation)

@@ -54,6 +54,11 @@ def test_a_rule_says_what_it_is(rule: Rule) -> None:
     assert not (rule.default and rule.confidence is Confidence.LOW), "a guess is for those who ask for it"
 
 
+def test_a_rule_yields_to_another_one_that_there_is(rule: Rule) -> None:
+    others = {each.code for each in load_rules()} - {rule.code}
+    assert not rule.yields_to or rule.yields_to in others
+
+
 def test_each_kind_of_hazard_is_told_by_a_rule_of_its_name() -> None:
     assert {kind.value for kind in HazardKind} <= {rule.name for rule in load_rules()}
 

@@ -56,6 +56,12 @@ def test_every_page_is_built(site: Path) -> None:
     assert {page.removesuffix("/index") for page in wanted - {"index"}} <= built
 
 
+def test_the_navigation_leads_to_every_page() -> None:
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")}
+    navigation = (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2].partition("\nplugins:")[0]
+    assert pages - set(re.findall(r": ([\w-]+\.md)", navigation)) == set()
+
+
 def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
     for path in site.rglob("*.html"):
         page = Fetched()

@@ -72,12 +72,10 @@ class HeldValues:
             element: the key of the element that is meant, where it is a table.
         """
         names = parameter_names(function.node)
+        position = names.index(name) if name in names else None
         for call, scope in self._assigned_values.calls(path):
-            if any(isinstance(each, ast.Starred) for each in call.args):
-                continue
-            given = dict(zip(names, call.args)) | {each.arg: each.value for each in call.keywords if each.arg}
-            if name in given and any(each == Held(function) for each in self._of(path, call.func, scope)):
-                value = given[name]
+            value = _given_as(call, name, position)
+            if value is not None and any(each == Held(function) for each in self._of(path, call.func, scope)):
                 yield from (
                     self._of_table(path, value, element, scope, 0) if element else self._of(path, value, scope, name)
                 )
@@ -243,3 +241,12 @@ class HeldValues:
             for index, part in enumerate(node.value.elts):
                 if wanted == (index if isinstance(wanted, int) else spelling_of(part)):
                     yield from self._of(function.path, part, scope, "", hops)
+
+
+def _given_as(call: ast.Call, name: str, position: int | None) -> ast.expr | None:
+    """What a call gives to a parameter of some name, at some position; None where it gives nothing, or spreads what it gives."""
+    given = call.args[position] if position is not None and position < len(call.args) else None
+    for each in call.keywords:
+        if each.arg == name:
+            given = each.value
+    return None if given is None or any(type(each) is ast.Starred for each in call.args) else given

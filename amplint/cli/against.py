@@ -76,7 +76,7 @@ def patched_files(options: Options, against: str, console: Console) -> Iterator[
         ConfigError: settings or selectors are of no use.
         RegistryError: a rule pack cannot be loaded.
     """
-    if STDIN in options.paths:
+    if options.reads_stdin:
         raise click.UsageError(f"`--against` compares files, and `{STDIN}` is none")
     options = options._replace(paths=options.paths or (".",))
     with tempfile.TemporaryDirectory(prefix="amplint-") as folder:

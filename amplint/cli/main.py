@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -23,9 +24,13 @@ COMMANDS = (
 """Each is a module of this package that holds a click command of the same name."""
 
 _MEANT = {
-    "help": "-h", "fix": "check --fix", "lint": "check", "list": "rules", "settings": "config", "--silent": "--quiet",
+    "help": "-h", "fix": "check --fix", "lint": "check", "list": "rules", "settings": "config", "rule": "explain",
+    "linter": "rules", "--silent": "--quiet", "--show-source": "--output-format",
 }  # fmt: skip
 """Words that people try as commands and options, each with what they look for."""
+
+_NEEDLESS = {"--force-exclude": "what `--exclude` and the settings exclude is left out also where it is named"}
+"""Options of other linters, each with why there is none here."""
 
 _OWN_OPTIONS = ("-h", "--help", "-V", "--version")
 
@@ -100,7 +105,7 @@ def _refuse_unknown(word: str, ctx: click.Context) -> None:
     from amplint.engine.nearest import nearest
 
     meant = _MEANT.get(word)
-    near = f"; did you mean `amplint {meant}`?" if meant else nearest(word, list(COMMANDS), 0.7)
+    near = f"; did you mean `amplint {meant}`?" if meant else nearest(word, list(COMMANDS))
     raise click.UsageError(f"there is no command, file or folder `{word}`{near}", ctx)
 
 
@@ -109,22 +114,30 @@ def _complaint(error: click.UsageError) -> str:
     if isinstance(error, click.NoSuchOption) and error.ctx:
         message = f"there is no option `{error.option_name}`{_nearest_option(error.option_name, error.ctx.command)}"
     else:
-        message = error.format_message()
+        message = _without_variable(error)
         message = message if message.endswith("...") else message.removesuffix(".")
     command = error.ctx.command_path if error.ctx else "amplint check"
     return message if message.endswith("?") else f"{message}; see `{command} -h`"
 
 
+def _without_variable(error: click.UsageError) -> str:
+    """The message; it names a variable of the environment only if the value comes from there."""
+    message, ctx, param = error.format_message(), error.ctx, getattr(error, "param", None)
+    if ctx is None or param is None or ctx.get_parameter_source(param.name) is click.core.ParameterSource.ENVIRONMENT:
+        return message
+    return re.sub(r" \(env var: '[^)]*'\)", "", message, count=1)
+
+
 def _nearest_option(name: str, command: click.Command) -> str:
-    """Options that other linters know by two names have one here: `--exclude` adds, so that `--extend-exclude` is the same."""
     from amplint.engine.nearest import nearest
 
+    if name in _NEEDLESS:
+        return f": {_NEEDLESS[name]}"
     known = [
         option for param in command.params for option in (*param.opts, *param.secondary_opts) if option[:2] == "--"
     ]
-    plain = name.replace("--extend-", "--").replace("--force-", "--")
-    meant = plain if plain in known else _MEANT.get(name, "")
-    return f"; did you mean `{meant}`?" if meant in known else nearest(name, known, 0.7) if name[:2] == "--" else ""
+    meant = _MEANT.get(name, "")
+    return f"; did you mean `{meant}`?" if meant in known else nearest(name, known) if name[:2] == "--" else ""
 
 
 def _why(error: Exception) -> str:

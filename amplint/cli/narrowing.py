@@ -71,7 +71,7 @@ def _refuse_update(options: Options, is_there_one: bool) -> None:
         raise click.UsageError("`--update-baseline` needs `--baseline FILE`, or the setting `baseline`")
     if options.diff:
         raise click.UsageError("`--update-baseline` writes, and `--diff` only shows: one of them")
-    if STDIN in options.paths:
+    if options.reads_stdin:
         raise click.UsageError(f"`--update-baseline` is for files, and `{STDIN}` is none")
     if options.since is not None:
         raise click.UsageError("`--update-baseline` writes down all findings, and `--since` hides some: one of them")

@@ -185,7 +185,11 @@ RUN = (
             show_envvar=True,
             help="Where the cache lies.",
         ),
-        click.option("--stdin-filename", metavar="PATH", help="What to call the text that is read from `-`."),
+        click.option(
+            "--stdin-filename",
+            metavar="PATH",
+            help="What to call the text that is read from `-`, which need not be named then.",
+        ),
         click.option("-q", "--quiet", is_flag=True, help="No summary, no progress."),
         click.option("-v", "--verbose", is_flag=True, help="Say more about the run."),
         click.option(

@@ -81,9 +81,14 @@ class Options(NamedTuple):
         return self.add_noqa or self.add_ignore
 
     @property
+    def reads_stdin(self) -> bool:
+        """Whether standard input is checked: it is named, or nothing is and it has a name."""
+        return STDIN in self.paths or (self.stdin_filename is not None and not self.paths)
+
+    @property
     def stream(self) -> TextIO:
         """Where a report without a file goes: where stdin is fixed, its text has standard output for itself."""
-        return sys.stderr if (self.fix or self.adds_comments) and STDIN in self.paths else sys.stdout
+        return sys.stderr if (self.fix or self.adds_comments) and self.reads_stdin else sys.stdout
 
     def fails(self, diagnostics: Iterable[Diagnostic]) -> bool:
         """Whether one of the findings is bad enough for exit code 1."""

@@ -46,10 +46,12 @@ def find_targets(options: Options, resolver: SettingsResolver, console: Console)
         click.UsageError: stdin and other paths are wanted at once.
     """
     paths = options.paths or (".",)
-    if STDIN in paths:
+    if options.reads_stdin:
         if len(paths) > 1:
             raise click.UsageError(f"`{STDIN}` cannot be combined with other paths")
         return _stdin(options.stdin_filename, resolver, console)
+    if options.stdin_filename is not None:
+        raise click.UsageError(f"`--stdin-filename` names what is read from `{STDIN}`, and no other path")
     sound: dict[Settings, bool] = {}
     files: list[FoundFile] = []
     excluded: list[str] = []

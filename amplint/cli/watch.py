@@ -44,7 +44,7 @@ def watched(options: Options, check: Callable[[], int]) -> int:
         click.UsageError: standard input cannot be watched.
     """
     console = Console(options.quiet, options.verbose, options.color)
-    if STDIN in options.paths:
+    if options.reads_stdin:
         raise click.UsageError(f"`--watch` is for files, and `{STDIN}` is none")
     if find_spec("watchfiles") is None:
         console.problem("", "`--watch` needs watchfiles: pip install 'amplint[watch]'")

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.diagnostics import Position, Range, Related
+from amplint.diagnostics import FLOAT16_TRAINING, Position, Range, Related
 from amplint.dtypes.callees_elsewhere import CalleesElsewhere
 from amplint.dtypes.constants import ConstantEffect, ConstantUse, constants, distinct_uses
 from amplint.dtypes.hazards import Danger, DtypeHazard, calls_followed, loss_hazards
@@ -21,7 +21,7 @@ from amplint.dtypes.islands import islands
 from amplint.dtypes.large_numbers import functions_met
 from amplint.dtypes.statements import Statements
 from amplint.dtypes.values import Number, Operation, Tensor
-from amplint.file import FLOAT16_TRAINING, File
+from amplint.file import File
 from amplint.model.caller_contexts import CallerContext
 from amplint.model.events import Region
 from amplint.model.rule_options import Option
@@ -94,11 +94,7 @@ class Dtypes:
             return ()
         if not context.caller:
             return (Related("autocast is switched off here, as code does that is called under it", _place(context)),)
-        what = (
-            "the autocast region is entered here"
-            if context.region is not None
-            else "it is called with half operands here"
-        )
+        what = "the autocast region is entered here" if context.region is not None else "called with half operands here"
         return (Related(what, _place(context), context.caller),)
 
     def needs(self, operation: Operation) -> frozenset[str]:

@@ -46,16 +46,16 @@ class Calls(HigherOrder):
 
     def call(self, node: cst.Call, frame: StackFrame) -> Value:
         arguments = self._arguments(node.args, frame)
-        called = node.func.attr.value if isinstance(node.func, cst.Attribute) else dotted(node.func)
+        called = node.func.attr.value if type(node.func) is cst.Attribute else dotted(node.func)
         meaning = self._meaning(node.func)
-        if meaning is not None and (isinstance(node.func, cst.Attribute) or frame.lookup(called) is None):
+        if meaning is not None and (type(node.func) is cst.Attribute or frame.lookup(called) is None):
             known = self._known(meaning, node, arguments, frame)
             if known is not None:
                 return known
         if _BACKWARD.search(called):
             for value in arguments.values:
                 self.reach(value, frame)
-        if isinstance(node.func, cst.Attribute):
+        if type(node.func) is cst.Attribute:
             return self._method(node, node.func, called, arguments, frame)
         return self.apply(self.evaluate(node.func, frame), node, called, arguments, frame)
 
@@ -105,7 +105,7 @@ class Calls(HigherOrder):
         return Layer(name, node, self.parts_of_chain(node, arguments) if name == "Sequential" else ())
 
     def _method(self, node: cst.Call, func: cst.Attribute, name: str, arguments: Arguments, frame: StackFrame) -> Value:
-        if isinstance(func.value, cst.Call) and dotted(func.value.func) == "super":
+        if type(func.value) is cst.Call and dotted(func.value.func) == "super":
             return self._super(name, node, arguments, frame)
         base = self.evaluate(func.value, frame)
         if name == "backward":
@@ -235,7 +235,7 @@ class Calls(HigherOrder):
     @cached_property
     def _set_in_modes(self) -> frozenset[str]:
         """What is called like something of which the file sets a mode: `student.train()`; criteria have modes, too."""
-        calls = (call.func for call in self.tree.find(cst.Call) if isinstance(call.func, cst.Attribute))
+        calls = (call.func for call in self.tree.find(cst.Call) if type(call.func) is cst.Attribute)
         named = {dotted(func.value).rpartition(".")[2] for func in calls if func.attr.value in ("train", "eval")}
         return frozenset(name for name in named if name != "self" and not self.is_loss(name))
 

@@ -17,7 +17,7 @@ RECORD_MAKERS = frozenset({"builtins.dict", "collections.OrderedDict", "types.Si
 
 def text_key(node: cst.BaseExpression | None) -> str | None:
     """The key that an expression spells out as a string; None for any other."""
-    if not isinstance(node, cst.SimpleString):
+    if type(node) is not cst.SimpleString:
         return None
     value = string_value(node)
     return value if isinstance(value, str) else None

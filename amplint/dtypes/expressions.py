@@ -140,7 +140,7 @@ class Expressions(ValueParts, ABC):
             test: the condition.
             frame: where evaluation stands.
         """
-        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        if type(test) is not cst.Comparison or len(test.comparisons) != 1:
             return None
         asked, comparison = self.evaluate(test.left, frame), test.comparisons[0]
         given = self.evaluate(comparison.comparator, frame)
@@ -165,7 +165,7 @@ class Expressions(ValueParts, ABC):
 
     def _is_setting(self, node: cst.BaseExpression) -> bool:
         """Whether an expression is a number that the user has chosen, as it stands or by the only name that it was given."""
-        if isinstance(node, cst.Name):
+        if type(node) is cst.Name:
             bindings = self.names.bindings(node.value, node)
             value = bindings[0].value if len(bindings) == 1 else None
             return value is not None and not isinstance(value, cst.Name) and self._is_setting(value)

@@ -86,9 +86,9 @@ class Functions(TensorCalls):
         if len(bindings) != 1:
             return None
         found = bindings[0].node
-        if isinstance(found, cst.FunctionDef):
+        if type(found) is cst.FunctionDef:
             return Closure(found)
-        return Class(found) if isinstance(found, cst.ClassDef) else None
+        return Class(found) if type(found) is cst.ClassDef else None
 
     def attribute_of(self, instance: Instance, name: str, frame: StackFrame) -> Value:
         if name in instance.attributes:
@@ -217,7 +217,7 @@ class Functions(TensorCalls):
             else:
                 frame.variables[name] = Number() if self._is_number(param, node) else Tensor(made=param)
         for star in (node.params.star_arg, node.params.star_kwarg):
-            if isinstance(star, cst.Param):
+            if type(star) is cst.Param:
                 frame.variables[star.name.value] = UNKNOWN
 
     def _is_number(self, param: cst.Param, function: cst.FunctionDef | cst.Lambda) -> bool:

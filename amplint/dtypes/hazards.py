@@ -169,5 +169,5 @@ def _narrowings(operations: Iterable[Operation]) -> Iterator[tuple[Operation, cs
 
 def _operation_name(call: cst.Call) -> str:
     """The name of the function or method that is called, in-place forms included."""
-    function = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
+    function = call.func.attr if type(call.func) is cst.Attribute else call.func
     return function.value.rstrip("_") if isinstance(function, cst.Name) else ""

@@ -51,10 +51,10 @@ def lowering(file: File) -> Iterator[cst.CSTNode]:
     off = {node for node, region in entered if region is not None and not region.lowers}
     defined = {function.name.value for function in tree.find(cst.FunctionDef)}.difference(precision.CASTS)
     words: list[cst.Name | cst.SimpleString] = [*tree.find(cst.Name), *tree.find(cst.SimpleString)]
-    for said in words:
-        if said.value not in defined and _HALF.search(said.value) and off.isdisjoint(tree.ancestors(said)):
-            if not _only_tells(tree, said):
-                yield said
+    telling = {word for word in {said.value for said in words} - defined if _HALF.search(word)}
+    for said in words if telling else ():
+        if said.value in telling and off.isdisjoint(tree.ancestors(said)) and not _only_tells(tree, said):
+            yield said
 
 
 def _only_tells(tree: Tree, said: cst.CSTNode) -> bool:

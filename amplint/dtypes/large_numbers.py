@@ -7,6 +7,7 @@ They are not followed into tensors, which the dtype flow does not take for const
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 import libcst as cst
 
@@ -32,6 +33,16 @@ _HOLDERS = frozenset({"ModuleList", "ModuleDict", "Sequential", "Parameter", "Pa
 """What is called like a layer, and holds what it is given."""
 _GROWING = frozenset({"append", "extend", "insert", "add", "update", "setdefault"})
 _TAKING = frozenset({"forward", "__call__"})
+_ENDS = (
+    cst.Comparison, cst.SubscriptElement, cst.BaseStatement, cst.BaseSmallStatement, cst.Module, cst.ImportAlias,
+    cst.AssignTarget, cst.Annotation, cst.Decorator,
+)  # fmt: skip
+"""Where nothing goes on of what stands inside."""
+_ASKED = (
+    cst.Arg, cst.Param, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.For, cst.CompFor, cst.Return, cst.Yield,
+    cst.Lambda,
+)  # fmt: skip
+"""Where that depends on the part in which it stands."""
 
 
 def large_numbers(tree: Tree) -> Iterator[cst.CSTNode]:
@@ -44,8 +55,8 @@ def large_numbers(tree: Tree) -> Iterator[cst.CSTNode]:
 
 def _may_grow(operation: cst.BinaryOperation) -> bool:
     """Whether an operation is a power beyond the number that it is taken of, and beyond its inverse."""
-    exponent = operation.right.expression if isinstance(operation.right, cst.UnaryOperation) else operation.right
-    if not isinstance(operation.operator, cst.Power):
+    exponent = operation.right.expression if type(operation.right) is cst.UnaryOperation else operation.right
+    if type(operation.operator) is not cst.Power:
         return False
     return not isinstance(exponent, (cst.Integer, cst.Float)) or abs(literal(exponent).value or _LARGE) > 1
 
@@ -87,57 +98,48 @@ class _Spread:
 
     def _follow(self, node: cst.CSTNode, found: set[cst.FunctionDef]) -> None:
         """Note the functions around a place, and the names that what is there is given."""
-        found.update(each for each in self._tree.ancestors(node) if isinstance(each, cst.FunctionDef))
+        found.update(each for each in self._tree.ancestors(node) if type(each) is cst.FunctionDef)
         above = self._tree.parent(node)
         while above is not None and self._goes_on(node, above):
             node, above = above, self._tree.parent(above)
 
     def _goes_on(self, node: cst.CSTNode, above: cst.CSTNode) -> bool:
         """Whether what a node holds is in the node around it, too; if that gives it a name, the name is noted."""
+        goes_on = _goes_through(type(above))
+        if goes_on is not None:
+            return goes_on
         match above:
+            case cst.Arg():
+                return above.keyword is not node and self._is_handed_over(above)
             case cst.Assign() | cst.AnnAssign() | cst.AugAssign() | cst.NamedExpr():
                 targets = [each.target for each in above.targets] if isinstance(above, cst.Assign) else [above.target]
                 if above.value is node:
                     self._name(*targets)
-                return isinstance(above, cst.NamedExpr) and above.value is node
+                return type(above) is cst.NamedExpr and above.value is node
             case cst.For() | cst.CompFor():
                 if above.iter is node:
                     self._name(above.target)
-                return False
             case cst.Param():
                 if above.default is node:
                     self._name(above.name)
-                return False
-            case cst.Arg():
-                return above.keyword is not node and self._is_handed_over(above)
             case cst.Return() | cst.Yield() | cst.Lambda():
                 self._return(above)
-                return False
-            case (
-                cst.Comparison()
-                | cst.SubscriptElement()
-                | cst.BaseStatement()
-                | cst.BaseSmallStatement()
-                | cst.Module()
-                | cst.ImportAlias()
-            ):
-                return False
-        return not isinstance(above, (cst.AssignTarget, cst.Annotation, cst.Decorator))
+        return False
 
     def _name(self, *targets: cst.CSTNode) -> None:
         """Note what is assigned to: of `self.scale` the attribute, of elements what holds them."""
         for target in targets:
-            if isinstance(target, cst.Attribute):
+            if type(target) is cst.Attribute:
                 self._carries(target.attr.value)
-            elif isinstance(target, cst.Subscript):
+            elif type(target) is cst.Subscript:
                 self._name(target.value)
             else:
-                self._carries(*(each.value for each in within(target) if isinstance(each, cst.Name)))
+                self._carries(*(each.value for each in within(target) if type(each) is cst.Name))
 
     def _return(self, node: cst.CSTNode) -> None:
         """Note the function that gives something back, and the class whose objects it is called on."""
         for above in self._tree.ancestors(node):
-            if isinstance(above, (cst.FunctionDef, cst.ClassDef)):
+            if type(above) is cst.FunctionDef or type(above) is cst.ClassDef:
                 self._carries(above.name.value)
             elif isinstance(above, (cst.Assign, cst.AnnAssign, cst.NamedExpr)):  # a lambda gets a name
                 self._goes_on(above.value or above, above)
@@ -149,9 +151,7 @@ class _Spread:
             return False  # the base of a class
         func = call.func
         called = called_name(call)
-        self._carries(
-            *(each.value.value.strip("'\"") for each in call.args if isinstance(each.value, cst.SimpleString))
-        )
+        self._carries(*(each.value.value.strip("'\"") for each in call.args if type(each.value) is cst.SimpleString))
         taking = [*self._functions.get(called, ())]
         if called in self._classes:
             fields = (each.target for each in self._tree.inside(self._classes[called], cst.AnnAssign))
@@ -182,7 +182,7 @@ class _Spread:
             first = position + (params[:1] in (["self"], ["cls"]))
             taking = params if spread else params[first : first + 1] if arg.keyword is None else []
             stars = (function.params.star_arg, function.params.star_kwarg)
-            self._carries(*taking, *(each.name.value for each in stars if isinstance(each, cst.Param)))
+            self._carries(*taking, *(each.name.value for each in stars if type(each) is cst.Param))
 
     @staticmethod
     def _is_lost(arg: cst.Arg, call: cst.Call, called: str, meanings: Iterable[str]) -> bool:
@@ -192,6 +192,12 @@ class _Spread:
         if all(each.startswith("torch.nn.") for each in meanings) and called[:1].isupper():
             return called not in _HOLDERS
         return called in _NUMBERS_INTO_TENSORS and arg is not call.args[0]
+
+
+@cache
+def _goes_through(kind: type[cst.CSTNode]) -> bool | None:
+    """Whether a node of some kind holds what the nodes inside it hold; None where that depends on which one it is."""
+    return None if issubclass(kind, _ASKED) else not issubclass(kind, _ENDS)
 
 
 def _is_self(node: cst.CSTNode) -> bool:

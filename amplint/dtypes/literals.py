@@ -16,7 +16,7 @@ SIZE = Number(integer=True)
 
 def literal(node: cst.Integer | cst.Float) -> Number:
     """A number that is written out."""
-    if isinstance(node, cst.Float):
+    if type(node) is cst.Float:
         return Number(float(node.value))
     try:
         return Number(float(int(node.value, 0)), True)

@@ -19,7 +19,7 @@ def side_without_amp(node: cst.If, contexts: Contexts) -> tuple[cst.BaseSuite, R
         node: the `if`, the one of an `elif` included.
         contexts: what regions the file enters.
     """
-    if not isinstance(node.orelse, cst.Else):
+    if type(node.orelse) is not cst.Else:
         return None
     test, set_side, plain = node.test, node.body, node.orelse.body
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):

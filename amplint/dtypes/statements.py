@@ -100,10 +100,10 @@ class Statements(Calls):
         return UNKNOWN
 
     def _statement(self, node: cst.CSTNode, frame: StackFrame) -> None:
-        if isinstance(node, cst.SimpleStatementLine):
+        if type(node) is cst.SimpleStatementLine:
             for small in node.body:
                 self._small(small, frame)
-        elif isinstance(node, cst.If):
+        elif type(node) is cst.If:
             self._if(node, frame)
         elif isinstance(node, (cst.For, cst.While)):
             self._loop(node, frame)
@@ -128,7 +128,7 @@ class Statements(Calls):
             value = self.assigned(node.value, frame)
             for target in node.targets:
                 self.assign(target.target, value, frame)
-                if isinstance(target.target, cst.Subscript):
+                if type(target.target) is cst.Subscript:
                     self._store(target.target, node.value, value, frame)
         elif type(node) is cst.AnnAssign:
             if node.value is not None:
@@ -158,7 +158,7 @@ class Statements(Calls):
         bodies: list[cst.BaseSuite] = []
         off: dict[cst.BaseSuite, Region] = {}
         branch: cst.If | cst.Else | None = node
-        while isinstance(branch, cst.If):
+        while type(branch) is cst.If:
             self.evaluate(branch.test, frame)
             decided = self.asked_dtype(branch.test, frame)
             off.update(filter(None, [side_without_amp(branch, self.contexts)]))
@@ -167,7 +167,7 @@ class Statements(Calls):
             if decided:
                 break
             branch = branch.orelse
-        if isinstance(branch, cst.Else):
+        if type(branch) is cst.Else:
             bodies.append(branch.body)
         self._branches(bodies, frame, off, exhaustive=branch is not None)
 

@@ -30,7 +30,7 @@ from amplint.dtypes.values import (
 from amplint.model.records import changed
 from amplint.model.torch import layers, precision
 from amplint.syntax.bindings import dotted
-from amplint.syntax.nodes import children
+from amplint.syntax.nodes import children, is_expression, is_sequence
 
 _DTYPES = {
     **precision.DTYPES, "torch.bool": precision.BOOL,
@@ -79,7 +79,7 @@ class ValueParts(Operators, ABC):
         """
         values: list[Value] = []
         for child in children(node):
-            if isinstance(child, cst.BaseExpression):
+            if is_expression(child):
                 values.append(self.evaluate(child, frame))
             else:
                 values.extend(self.parts_of(child, frame))
@@ -162,7 +162,7 @@ class ValueParts(Operators, ABC):
             elements: what stands in it.
             frame: where evaluation stands.
         """
-        if any(isinstance(element, cst.StarredElement) for element in elements):
+        if any(type(element) is cst.StarredElement for element in elements):
             return unknown(*(self.evaluate(element.value, frame) for element in elements))
         return Items(tuple(self.evaluate(element.value, frame) for element in elements))
 
@@ -229,7 +229,7 @@ class ValueParts(Operators, ABC):
             frame: where evaluation stands.
         """
         if (
-            isinstance(node, cst.Call)
+            type(node) is cst.Call
             and isinstance(node.func, cst.Name)
             and node.func.value in ("enumerate", "zip", "tqdm")
         ):
@@ -258,10 +258,10 @@ class ValueParts(Operators, ABC):
             value: what is assigned.
             frame: where evaluation stands; its variables change.
         """
-        if isinstance(target, cst.Name):
+        if type(target) is cst.Name:
             frame.variables[target.value] = value
-        elif isinstance(target, (cst.Tuple, cst.List)):
-            plain = not any(isinstance(element, cst.StarredElement) for element in target.elements)
+        elif is_sequence(target):
+            plain = not any(type(element) is cst.StarredElement for element in target.elements)
             known = isinstance(value, Items) and plain and len(value.items) == len(target.elements)
             for position, element in enumerate(target.elements):
                 if known and isinstance(value, Items):

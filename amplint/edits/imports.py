@@ -86,7 +86,7 @@ class Importer(Unimporter):
         synonym = _SYNONYMS.get(qualified)
         found: list[str] = []
         for name, bindings in self._names.visible(at):
-            aliases = [each.node for each in bindings if isinstance(each.node, cst.ImportAlias)]
+            aliases = [each.node for each in bindings if type(each.node) is cst.ImportAlias]
             meanings = self._names.meaning(name, at) if aliases else frozenset[str]()
             meaning = next(iter(meanings)) if len(meanings) == 1 else ""
             is_part = bool(meaning) and f"{qualified}.".startswith(f"{meaning}.")

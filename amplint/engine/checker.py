@@ -111,7 +111,12 @@ def is_concerned(data: bytes, settings: Settings, path: Path) -> bool:
 @lru_cache(maxsize=512)
 def _asking(data: bytes) -> tuple[RuleInfo, ...]:
     """The rules that ask how other files enter a file of these bytes; many a file leads to the same ones."""
-    return tuple(rule for rule in rule_index() if rule.entered and bytes_pattern(rule.entered).search(data))
+    return tuple(rule for rule in rule_index() if rule.entered and _is_found(rule.entered, data))
+
+
+def _is_found(pattern: str, data: bytes) -> bool:
+    """Whether a pattern is found in a text; a literal of it is looked for first, and most patterns are not even compiled."""
+    return gate.may_trigger(data, pattern) and bytes_pattern(pattern).search(data) is not None
 
 
 def _invalid(display: str, why: str, settings: Settings, path: Path) -> FileReport:
@@ -244,5 +249,9 @@ def withdraw(report: FileReport, facts: frozenset[str]) -> FileReport:
     """
     facts = report.facts if is_notebook(report.path) or ALONE in report.facts else facts
     facts = holding(facts)
-    kept = tuple(with_place(diagnostic, facts) for diagnostic in report.diagnostics if diagnostic.needs <= facts)
+    kept = tuple(
+        diagnostic if diagnostic.needs <= report.facts else with_place(diagnostic, facts)
+        for diagnostic in report.diagnostics
+        if diagnostic.needs <= facts
+    )
     return report if kept == report.diagnostics else replace(report, diagnostics=kept)

@@ -19,6 +19,11 @@ __all__ = ["ConfigError", "FILE_NAMES", "INLINE", "Overrides", "Settings", "Sett
 
 INLINE = "--config"
 """Where settings come from that the command line spells out."""
+_OF_OTHERS = {
+    "extend": "no settings of other files are added: what two projects share stands in both",
+    "lint": "all keys stand in one table, without `lint`",
+}
+"""Keys that other linters have, each with what is to be done without it."""
 FILE_NAMES = ("amplint.toml", "pyproject.toml")
 """Configuration files, in order of precedence within one folder."""
 
@@ -40,6 +45,8 @@ def _values(table: Mapping[str, Any], place: Callable[..., str]) -> dict[str, An
     """What a table says, by the fields of `Settings`; `place` begins a message about the key that it is given."""
     values: dict[str, Any] = {}
     for name, value in table.items():
+        if name in _OF_OTHERS:
+            raise ConfigError(f"{place(name)} unknown key `{name}`; {_OF_OTHERS[name]}")
         if name not in KEYS:
             near = nearest(name, list(KEYS)) or f"; the keys are {', '.join(KEYS)}"
             raise ConfigError(f"{place(name)} unknown key `{name}`{near}")
@@ -170,5 +177,12 @@ class SettingsResolver:
         return settings
 
     def _written_in(self, folder: Path) -> Settings | None:
-        path = _in_folder(folder)
-        return None if path is None else self._overrides.over(load(path), self._cwd)
+        try:
+            path = _in_folder(folder)
+            return None if path is None else self._overrides.over(load(path), self._cwd)
+        except ConfigError as error:
+            if folder in Path(self._cwd).parents:  # somebody else's, maybe: nothing nearer says which settings hold
+                raise ConfigError(
+                    f"{error}; it holds here for want of a nearer one: `--isolated` does without"
+                ) from error
+            raise

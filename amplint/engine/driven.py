@@ -7,33 +7,47 @@ class is judged as if they were driven; what is found for that alone needs the f
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import libcst as cst
 
-from amplint.diagnostics import Diagnostic
+from amplint.diagnostics import FLOAT16_TRAINING, Diagnostic
 from amplint.facts.driving_facts import drives, stated_at
 from amplint.facts.hook_drivers import HookDrivers
-from amplint.file import FLOAT16_TRAINING, MIXED_PRECISION, File
+from amplint.file import MIXED_PRECISION, File
 from amplint.model.libraries import told_in
 from amplint.model.torch.names import GRAD_SCALER
 from amplint.syntax.classes import ClassInfo
 
 
 def stated(file: File) -> frozenset[str]:
-    """The facts that a file states because of what it makes: of a library that trains in float16, or hooks for its scaler."""
-    calling_back = file.fact(HookDrivers).stated
+    """The facts that a file states because of what it makes: of a library that trains in float16, or hooks for its scaler;
+    and where it trains in float16 itself."""
+    own = (
+        _placed(file, frozenset({FLOAT16_TRAINING}), file.float16_training) if FLOAT16_TRAINING in file.says else set()
+    )
+    calling_back = file.fact(HookDrivers).stated | own
     if not told_in(file.source.text.encode()):
         return calling_back
-    made = any(
-        _scales(file, info) for info in map(file.classes.instance_of, file.tree.find(cst.Call)) if info is not None
-    )
-    return calling_back | _driven(file) | (frozenset({MIXED_PRECISION, FLOAT16_TRAINING}) if made else frozenset())
+    made = next((call for call in file.tree.find(cst.Call) if _scales(file, file.classes.instance_of(call))), None)
+    trains = frozenset({MIXED_PRECISION, FLOAT16_TRAINING}) if made is not None else frozenset[str]()
+    return calling_back | _driven(file) | trains | _placed(file, trains & {FLOAT16_TRAINING}, made)
 
 
-def _scales(file: File, info: ClassInfo) -> bool:
+def _placed(file: File, facts: Iterable[str], node: cst.CSTNode | None) -> frozenset[str]:
+    """What says of facts that a node of a file states them."""
+    place = file.source.place
+    if node is None or place is None:
+        return frozenset()
+    here = f"{os.path.relpath(place.path, place.root)}:{file.range(node).start.row}"
+    return frozenset(stated_at(fact, here) for fact in facts)
+
+
+def _scales(file: File, info: ClassInfo | None) -> bool:
     """Whether a class is one of a library, and has a scaler of its own."""
+    if info is None:
+        return False
     values = (each for base in info.lineage for values in base.attributes.values() for each in values)
     scaler = any(isinstance(each, cst.Call) and file.names.any_in(each.func, GRAD_SCALER) for each in values)
     return scaler and file.tree.home(info.node).source.path.endswith(".pyi")
@@ -46,12 +60,7 @@ def _driven(file: File) -> frozenset[str]:
     abroad = [base for base in bases if file.tree.root(base.node) is not own]
     paths = {base: file.tree.home(base.node).source.path for base in abroad}
     facts = {fact for base, path in paths.items() for fact in (drives(path), drives(path, base.name))}
-    maker = file.classes.libraries.maker
-    place = file.source.place
-    if maker is None or place is None:
-        return frozenset(facts)
-    here = f"{os.path.relpath(place.path, place.root)}:{file.range(maker).start.row}"
-    return frozenset(facts | {stated_at(fact, here) for fact in facts})
+    return frozenset(facts) | _placed(file, facts, file.classes.libraries.maker)
 
 
 def _known(file: File) -> Iterator[ClassInfo]:

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from amplint.diagnostics import UNSCALES, FileReport
 from amplint.engine.registry import rule_index
+from amplint.facts.driving_facts import is_about
 
 
 class Established:
@@ -22,11 +23,11 @@ class Established:
 
     def __init__(self, reports: Sequence[FileReport], projects: Sequence[Hashable] = ()) -> None:
         self._projects = projects or [None] * len(reports)
-        awaited = frozenset(rule.awaits for rule in rule_index()) | {UNSCALES}
+        awaited = frozenset(rule.awaits for rule in rule_index() if rule.awaits) | {UNSCALES}
         self._everywhere = frozenset[str]()
         self._within: dict[Hashable, frozenset[str]] = {}
         for project, report in zip(self._projects, reports):
-            self._everywhere |= report.facts - awaited
+            self._everywhere |= {fact for fact in report.facts if not is_about(fact, awaited)}
             self._within[project] = self._within.get(project, frozenset()) | report.facts
 
     def of(self, position: int) -> frozenset[str]:

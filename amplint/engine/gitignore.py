@@ -218,7 +218,8 @@ def _member(text: str, at: int) -> tuple[str, int]:
 
 
 def rebase(patterns: Sequence[str], written_in: str, root: str) -> tuple[str, ...]:
-    """Patterns that were written relative to one folder, made relative to another.
+    """Patterns that were written relative to one folder, made relative to another; absolute paths, as shells complete them,
+    may lie below either.
 
     Args:
         patterns: as they are written.
@@ -233,6 +234,10 @@ def _rebase(pattern: str, written_in: str, root: str) -> str | None:
     bare = pattern.removeprefix("!")
     negated = pattern[: len(pattern) - len(bare)]
     bare = "/" + bare[2:] if bare.startswith("./") else bare
+    if len(root) > 1 and bare.startswith(f"{root}/"):
+        return negated + bare[len(root) :]
+    if len(written_in) > 1 and bare.startswith(f"{written_in}/"):
+        bare = bare[len(written_in) :]
     anchored = "/" in bare.rstrip("/") and not bare.startswith("**/")
     if written_in == root or not anchored:
         return negated + bare

@@ -13,6 +13,9 @@ from amplint.engine.selection import active_codes, names
 from amplint.python_ast import gate
 from amplint.source import is_notebook
 
+_PICTURE = re.compile(rb'"image/\w+": ?"[^"]*"')
+"""A picture that a cell of a notebook has shown: most of the bytes of many a notebook, and no word among them."""
+
 
 class _Triggers(NamedTuple):
     """What triggers some rules: one of `words`, where `amid` stands in the text, and if the project has the fact `awaits`."""
@@ -35,6 +38,8 @@ def matters(data: bytes, settings: Settings) -> bool:
         data: the content.
         settings: those that hold for the file; they say which rules run.
     """
+    if data.startswith(b"{"):
+        data = _PICTURE.sub(b"", data)
     if gate.may_matter(data) or any(each.found(data) for each in _triggers(settings)):
         return True
     # A suppression comment may turn out to be unused in a file that holds nothing else of interest.

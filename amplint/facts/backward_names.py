@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.syntax.nodes import within
+from amplint.syntax.nodes import is_reference, within
 
 _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
 
@@ -36,7 +36,7 @@ def _calls_of(function: cst.FunctionDef, roots: frozenset[str], methods: bool = 
     for node in within(function.body):
         if isinstance(node, cst.For) and (roots | read) & words_of(node.iter):
             read |= words_of(node.target)
-        elif isinstance(node, cst.Assign) and isinstance(node.value, (cst.Name, cst.Attribute, cst.Subscript)):
+        elif isinstance(node, cst.Assign) and is_reference(node.value):
             if (roots | read) & words_of(node.value):
                 read |= {word for target in node.targets for word in words_of(target.target)}
     for node in within(function.body):

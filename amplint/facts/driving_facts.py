@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from amplint.diagnostics import Diagnostic
+from amplint.diagnostics import FLOAT16_TRAINING, Diagnostic
 
 _DRIVES = "drives "
 _CALLS_BACK = "calls back "
@@ -14,6 +14,7 @@ _BY = " by "
 _MEANING = {
     _DRIVES: "makes what runs this in float16",
     _CALLS_BACK: "makes this for what steps through a scaler",
+    FLOAT16_TRAINING: "trains under float16 autocast",
 }
 
 
@@ -41,14 +42,24 @@ def stated_at(fact: str, place: str) -> str:
     """The fact that another one is so because of what stands at a place.
 
     Args:
-        fact: a fact of `drives`, or of `calls_back`.
+        fact: `FLOAT16_TRAINING`, or a fact of `drives` or of `calls_back`.
         place: file and row.
     """
     return f"{fact}{_BY}{place}"
 
 
+def is_about(fact: str, others: Iterable[str]) -> bool:
+    """Whether a fact is one of some, or says where one of them was stated.
+
+    Args:
+        fact: the fact.
+        others: the others.
+    """
+    return any(fact == other or fact.startswith(f"{other}{_BY}") for other in others)
+
+
 def with_place(diagnostic: Diagnostic, facts: Collection[str]) -> Diagnostic:
-    """A finding that rests on what another file makes, with the name of that; any other one as it is.
+    """A finding that rests on what another file makes or does, with the name of that; any other one as it is.
 
     Args:
         diagnostic: the finding.
@@ -56,10 +67,15 @@ def with_place(diagnostic: Diagnostic, facts: Collection[str]) -> Diagnostic:
     """
     needs = ((need, word) for need in sorted(diagnostic.needs) for word in _MEANING if need.startswith(word))
     needed, word = next(needs, ("", ""))
-    places = sorted(
-        fact.partition(f"{needed}{_BY}")[2] for fact in facts if needed and fact.startswith(f"{needed}{_BY}")
-    )
+    stated = (fact.partition(f"{needed}{_BY}")[2] for fact in facts if needed and fact.startswith(f"{needed}{_BY}"))
+    places = sorted(stated, key=lambda place: (-_together(place, diagnostic.path), place))
     if not places:
         return diagnostic
     note = f"{places[0]} {_MEANING[word]}"
     return replace(diagnostic, note=f"{diagnostic.note.rstrip('.')}; {note}" if diagnostic.note else note)
+
+
+def _together(place: str, path: str) -> int:
+    """How many folders two files have in common."""
+    folders = zip(place.split("/")[:-1], path.split("/")[:-1])
+    return next((depth for depth, (one, other) in enumerate(folders) if one != other), place.count("/"))

@@ -41,8 +41,8 @@ class GivenSavers:
             return ()
         found: dict[tuple[cst.CSTNode, str], BeyondReach] = {}
         for call in self._tree.find(cst.Call):
-            saver = call.func.value if isinstance(call.func, cst.Attribute) and says_save(call) else None
-            if isinstance(saver, cst.Name) and vocabulary.SAVER.search(saver.value) and self._tells_progress(call):
+            saver = call.func.value if type(call.func) is cst.Attribute and says_save(call) else None
+            if type(saver) is cst.Name and vocabulary.SAVER.search(saver.value) and self._tells_progress(call):
                 home = self._giver(saver)
                 pair = next(self._pairs(home), None) if home is not None else None
                 if home is not None and pair is not None:

@@ -58,8 +58,8 @@ class Halves:
 
     def stepped(self) -> Iterator[Halved]:
         """The casts after which a scaler meets gradients in float16, which it refuses to unscale."""
-        methods = [call for call in self._tree.find(cst.Call) if isinstance(call.func, cst.Attribute)]
-        if any(_ALLOWS_HALF.search(name.value) for name in self._tree.find(cst.Name)):
+        methods = [call for call in self._tree.find(cst.Call) if type(call.func) is cst.Attribute]
+        if any(map(_ALLOWS_HALF.search, {name.value for name in self._tree.find(cst.Name)})):
             return
         for cast in methods:
             if self._is_to(cast, _HALF, "half") or self._is_loaded_half(cast):
@@ -126,7 +126,7 @@ class Halves:
         """The path of the module that a chain of its methods is called on; of what is loaded, that of the target."""
         assert isinstance(call.func, cst.Attribute)
         base: cst.BaseExpression = call.func.value
-        while isinstance(base, cst.Call) and isinstance(base.func, cst.Attribute) and called_name(base) in _SAME:
+        while type(base) is cst.Call and type(base.func) is cst.Attribute and called_name(base) in _SAME:
             base = base.func.value
         return path_of(base) if called_name(call) != "from_pretrained" else ""
 

@@ -40,9 +40,9 @@ class Models:
     def run_by(self, call: cst.Call) -> cst.BaseExpression | None:
         """The model that a call runs, as it is written there; None for other calls."""
         func = call.func
-        if isinstance(func, cst.Attribute) and func.attr.value in _PASSES:
+        if type(func) is cst.Attribute and func.attr.value in _PASSES:
             func = self._unwrapped(func.value)
-        inner = func.value if isinstance(func, cst.Attribute) and func.attr.value in layers.WRAPPED else func
+        inner = func.value if type(func) is cst.Attribute and func.attr.value in layers.WRAPPED else func
         path = path_of(func)
         if path_of(inner) in ("", "self") or not (self._is_model(func, path) or self._is_model(inner, path_of(inner))):
             return None
@@ -124,7 +124,7 @@ class Models:
         last = path.rpartition(".")[2]
         if vocabulary.LOSS.search(last):
             return False
-        if isinstance(func, cst.Name) and any(each.qualified for each in self._names.bindings(func.value, func)):
+        if type(func) is cst.Name and any(each.qualified for each in self._names.bindings(func.value, func)):
             return False
         values = [_construction(value) for value in self._file.roles.values(func) if isinstance(value, cst.Call)]
         if any(self._makes_loss(value) for value in values):
@@ -144,7 +144,7 @@ class Models:
 
     @cached_property
     def _used_as_model(self) -> frozenset[str]:
-        methods = [call.func for call in self._tree.find(cst.Call) if isinstance(call.func, cst.Attribute)]
+        methods = [call.func for call in self._tree.find(cst.Call) if type(call.func) is cst.Attribute]
         return frozenset(path_of(func.value) for func in methods if func.attr.value in _MODEL_METHODS) - {"", "self"}
 
     def makers(self, call: cst.Call) -> list[cst.Call]:

@@ -24,9 +24,9 @@ class ObscureContexts:
     def around(self, call: cst.Call) -> bool:
         """Whether a `with` around a call in its function enters what nobody can tell from here."""
         for above in self._tree.ancestors(call):
-            if isinstance(above, cst.FunctionDef):
+            if type(above) is cst.FunctionDef:
                 return False
-            if isinstance(above, cst.With) and any(self._is_obscure(item.item, _MAX_VALUES) for item in above.items):
+            if type(above) is cst.With and any(self._is_obscure(item.item, _MAX_VALUES) for item in above.items):
                 return True
         return False
 

@@ -15,7 +15,7 @@ from amplint.file import File
 from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.call_arguments import given_by, params_of
 from amplint.syntax.names import Binding
-from amplint.syntax.nodes import within
+from amplint.syntax.nodes import is_reference, within
 
 Loop = cst.For | cst.While
 _LOOPS = (cst.For, cst.While)
@@ -97,7 +97,7 @@ class RebuiltScalers:
         asking = self._file.analysis.amp_tests if isinstance(branch, cst.Else) else self._file.analysis.amp_needed
         if not isinstance(statement, cst.If) or statement not in asking:
             return False
-        names = [node for node in within(statement.test) if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript))]
+        names = [node for node in within(statement.test) if is_reference(node)]
         return all(self._roles.of(node).role != "scaler" for node in names)
 
     def _method(self, use: cst.BaseExpression) -> str:

@@ -120,7 +120,7 @@ class SaveHelpers:
     def _takes(self, function: cst.FunctionDef) -> Iterator[str]:
         yield from states_taken(function)
         for node in within(function):
-            callee = self._followed(node) if isinstance(node, cst.Call) and not _takes_state(node) else None
+            callee = self._followed(node) if type(node) is cst.Call and not _takes_state(node) else None
             if callee is not None and isinstance(node, cst.Call):
                 inner = self.taken(callee.node)
                 yield from (outer for path in inner if (outer := _seen_outside(path, node, callee)))
@@ -129,7 +129,7 @@ class SaveHelpers:
         """The functions that a function calls to save or gather something, and those that they call."""
         waiting = [function]
         for _ in range(_MAX_DEPTH):
-            calls = [node for each in waiting for node in within(each) if isinstance(node, cst.Call)]
+            calls = [node for each in waiting for node in within(each) if type(node) is cst.Call]
             waiting = [callee.node for call in calls if (callee := self._followed(call)) is not None]
             yield from waiting
 
@@ -148,7 +148,7 @@ def states_taken(function: cst.FunctionDef) -> Iterator[str]:
     """The paths of the objects whose states a function takes itself; for the elements of something, the path of that."""
     members = dict(_loops(function))
     for node in within(function):
-        if isinstance(node, cst.Call) and _takes_state(node) and isinstance(node.func, cst.Attribute):
+        if type(node) is cst.Call and _takes_state(node) and type(node.func) is cst.Attribute:
             path = path_of(_indexed(node.func.value, members))
             yield members.get(path, path)
 

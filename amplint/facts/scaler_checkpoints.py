@@ -11,7 +11,7 @@ from amplint.file import File
 from amplint.model import vocabulary
 from amplint.roles.scaler_wrappers import ScalerWrappers
 from amplint.syntax.access_paths import literal_key, path_of
-from amplint.syntax.nodes import within
+from amplint.syntax.nodes import is_reference, within
 
 
 def wrappers_of(file: File) -> ScalerWrappers:
@@ -73,7 +73,7 @@ class ScalerStates:
 
     def names(self, node: cst.BaseExpression) -> bool:
         """Whether an expression names a scaler."""
-        if not isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)):
+        if not is_reference(node):
             return False
         named = vocabulary.SCALER_ITSELF.search(path_of(node)) is not None
         if named or self._roles.of(node).role == "scaler" or self._is_apex(node):

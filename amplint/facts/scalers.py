@@ -10,6 +10,7 @@ from amplint.file import File
 from amplint.model.events import ObjectFacts
 from amplint.model.torch import names as torch_names
 from amplint.syntax.access_paths import called_name, path_of
+from amplint.syntax.nodes import is_reference
 
 
 class Scalers:
@@ -64,7 +65,7 @@ class Scalers:
         bases = [call.func.value for call in self._tree.find(cst.Call) if isinstance(call.func, cst.Attribute)]
         found: dict[int, list[cst.BaseExpression]] = {}
         for node in (*bases, *given):
-            if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)) and self._roles.of(node).role == "scaler":
+            if is_reference(node) and self._roles.of(node).role == "scaler":
                 for value in self._roles.values(node):
                     found.setdefault(id(value), []).append(node)
         return found

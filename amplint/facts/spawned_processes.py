@@ -10,6 +10,7 @@ import libcst as cst
 
 from amplint.file import File
 from amplint.syntax.access_paths import called_name, elements, path_of
+from amplint.syntax.nodes import is_sequence
 
 _SPAWN = frozenset({"torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn"})
 _PROCESS = frozenset({"multiprocessing.Process", "torch.multiprocessing.Process", "multiprocessing.context.Process"})
@@ -50,7 +51,7 @@ class Processes:
         args, kwargs = _argument(call, 1 if spawns else 3, "args"), _argument(call, 4, "kwargs")
         flow = self._roles.flow
         for holder in flow.meant(args):
-            if isinstance(holder, (cst.Tuple, cst.List)):
+            if is_sequence(holder):
                 for index, element in enumerate(holder.elements):
                     yield from self._hand_over(call, element, worker, index + spawns, "")
         for holder in () if spawns else flow.meant(kwargs):
@@ -88,7 +89,7 @@ class Processes:
     def _starts_process(self, call: cst.Call) -> bool:
         if self._names.all_in(call.func, _PROCESS):
             return True
-        if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "Process":
+        if type(call.func) is not cst.Attribute or call.func.attr.value != "Process":
             return False
         values = self._roles.flow.meant(call.func.value)
         return bool(values) and all(called_name(each) == "get_context" for each in values)

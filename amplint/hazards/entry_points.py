@@ -111,7 +111,7 @@ class Entries:
         """Whether the file calls anything by the names of the protocol, or makes a scaler or a region that other files work
         with or in; without, no graph needs to be made."""
         called = {
-            call.func.attr.value for call in self._program.tree.find(cst.Call) if isinstance(call.func, cst.Attribute)
+            call.func.attr.value for call in self._program.tree.find(cst.Call) if type(call.func) is cst.Attribute
         }
         if "backward" in called or {"step", "update"} <= called or {"step", "scale"} <= called:
             return True

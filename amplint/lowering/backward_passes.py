@@ -11,7 +11,7 @@ from amplint.lowering.provenance import Provenance, Read, arguments
 from amplint.model import vocabulary
 from amplint.model.events import GRADIENT, Backward, InnerGrad
 from amplint.syntax.access_paths import path_of
-from amplint.syntax.nodes import within
+from amplint.syntax.nodes import is_sequence, within
 
 _CONSTANT_TENSORS = frozenset(
     f"torch.{name}" for name in "ones ones_like zeros zeros_like rand randn randn_like".split()
@@ -42,7 +42,7 @@ class BackwardReader:
 
     def may_unscale(self, call: cst.Call) -> bool:
         """Whether a call may divide gradients by a loss scale that it is given: in place, or those of parameters it gets."""
-        name = call.func.attr.value if isinstance(call.func, cst.Attribute) else path_of(call.func)
+        name = call.func.attr.value if type(call.func) is cst.Attribute else path_of(call.func)
         harmless = vocabulary.HARMLESS.search(name) or "loss" in path_of(call.func)
         if harmless or not self._program.loss_scales.in_play(call):
             return False
@@ -105,7 +105,7 @@ class BackwardReader:
 
     def _is_constant(self, gradient: cst.BaseExpression) -> bool:
         """Whether a gradient argument is None, or made of numbers alone: then nothing has scaled it."""
-        if isinstance(gradient, (cst.List, cst.Tuple)):
+        if is_sequence(gradient):
             return all(self._is_constant(each.value) for each in gradient.elements)
         if isinstance(gradient, cst.Name) and gradient.value != "None":
             value = self._scope.definition(gradient)

@@ -80,11 +80,11 @@ class CallReader:
             limit = argument(whole, 1, ("max_norm", "clip_value"))
             self._gradients.clip(call, argument(whole, 0, ("parameters",)), limit, by)
             return Provenance(computes=True)
-        if isinstance(call.func, cst.Attribute):
+        if type(call.func) is cst.Attribute:
             value = self._method(call, call.func)
             if value is not None:
                 return value
-        if isinstance(call.func, cst.Lambda):
+        if type(call.func) is cst.Lambda:
             return self._functions.on_the_spot(call, call.func)
         match call:
             case cst.Call(
@@ -106,8 +106,8 @@ class CallReader:
 
     def _preset(self, call: cst.Call) -> cst.Call:
         """The call with the function and arguments that `functools.partial` has set before."""
-        value = self._scope.definition(call.func) if isinstance(call.func, cst.Name) else None
-        if isinstance(value, cst.Call) and value.args and self._names.all_in(value.func, {"functools.partial"}):
+        value = self._scope.definition(call.func) if type(call.func) is cst.Name else None
+        if type(value) is cst.Call and value.args and self._names.all_in(value.func, {"functools.partial"}):
             args = [*value.args[1:], *call.args]
             return cst.Call(value.args[0].value, sorted(args, key=lambda arg: bool(arg.star or arg.keyword)))
         return call

@@ -62,7 +62,7 @@ class BlockReader:
     def _statements(self, statements: Sequence[cst.CSTNode]) -> None:
         for index, statement in enumerate(statements):
             last = index + 1 == len(statements)
-            if not last and isinstance(statement, cst.If) and _is_leaving_branch(statement):
+            if not last and type(statement) is cst.If and _is_leaving_branch(statement):
                 self._expressions.read(statement.test)
                 condition = self._conditions.read(statement.test)
                 leaving, rest = self.read(statement.body), self._block(statements[index + 1 :])

@@ -13,7 +13,7 @@ from amplint.lowering.kept_settings import KeptSettings
 from amplint.model import vocabulary
 from amplint.model.event_graph import Both, Condition, Not, Test
 from amplint.syntax.access_paths import option_key, path_of, spelling
-from amplint.syntax.nodes import children
+from amplint.syntax.nodes import children, is_reference
 from amplint.syntax.words import words
 
 MAX_EXPANSION = 4
@@ -38,21 +38,21 @@ class ConditionReader:
             node: any expression.
             depth: how many names have been followed to get here.
         """
-        if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
+        if type(node) is cst.UnaryOperation and type(node.operator) is cst.Not:
             return Not(self.read(node.expression, depth))
-        if isinstance(node, cst.BooleanOperation):
+        if type(node) is cst.BooleanOperation:
             parts = (self.read(node.left, depth), self.read(node.right, depth))
             return Both(parts, any_of=isinstance(node.operator, cst.Or))
-        if isinstance(node, cst.NamedExpr):
+        if type(node) is cst.NamedExpr:
             return self.read(node.value, depth)
         if (
-            isinstance(node, cst.Call)
+            type(node) is cst.Call
             and isinstance(node.func, cst.Name)
             and node.func.value == "bool"
             and len(node.args) == 1
         ):
             return self.read(node.args[0].value, depth)
-        if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
+        if type(node) is cst.Comparison and len(node.comparisons) == 1:
             return self._comparison(node, node.comparisons[0], depth)
         if isinstance(node, (cst.Name, cst.Attribute)):
             return self._truth(node, depth)
@@ -190,7 +190,7 @@ class ConditionReader:
         """Whether nothing but settings that the object keeps goes into expressions."""
         return all(
             self._settings.holds(each)
-            if isinstance(each, cst.Attribute)
+            if type(each) is cst.Attribute
             else not isinstance(each, cst.Name) and self._is_set(children(each))
             for each in nodes
         )
@@ -202,18 +202,18 @@ class ConditionReader:
 
     def normal(self, node: cst.CSTNode) -> str:
         """A text that is equal for equal expressions, with references in angle quotes."""
-        if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)):
+        if is_reference(node):
             reference = self._ref(node)
             if reference:
                 return f"‹{reference}›"
-        if isinstance(node, cst.Name):
+        if type(node) is cst.Name:
             return node.value
         if isinstance(node, (cst.Integer, cst.Float, cst.SimpleString)):
             return node.value
         return f"{type(node).__name__}({','.join(self.normal(child) for child in children(node))})"
 
     def _refs(self, node: cst.CSTNode) -> Iterator[str]:
-        if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)) and (reference := self._ref(node)):
+        if is_reference(node) and (reference := self._ref(node)):
             yield reference
             return
         for child in children(node):
@@ -228,7 +228,7 @@ def asks_for_trouble(node: cst.BaseExpression) -> bool:
 
 def constant(node: cst.CSTNode) -> bool | None:
     """The truth of `True`, `False` and `None`; None for anything else."""
-    if isinstance(node, cst.Name) and node.value in ("True", "False", "None"):
+    if type(node) is cst.Name and node.value in ("True", "False", "None"):
         return node.value == "True"
     return None
 
@@ -239,11 +239,11 @@ def _is_choice(value: cst.BaseExpression) -> bool:
 
 
 def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
-    if isinstance(node, cst.Name):
+    if type(node) is cst.Name:
         yield node
     for child in children(node):
         yield from _names(child)
 
 
 def _has_call(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.Call) or any(_has_call(child) for child in children(node))
+    return type(node) is cst.Call or any(_has_call(child) for child in children(node))

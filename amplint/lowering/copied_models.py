@@ -23,7 +23,7 @@ class CopiedModels:
 
     def compute(self, loss: cst.BaseExpression) -> bool:
         """Whether such a copy computes a loss, and no other model does."""
-        called = {path_of(call.func) for call in self._behind(loss) if isinstance(call, cst.Call)}
+        called = {path_of(call.func) for call in self._behind(loss) if type(call) is cst.Call}
         probed = {path for path in called if self._is_probe(path)}
         return bool(probed) and not any(map(self._may_learn, called - probed))
 
@@ -42,7 +42,7 @@ class CopiedModels:
             each = waiting.pop()
             found.append(each)
             waiting += children(each)
-            if isinstance(each, cst.Name) and each.value not in seen:
+            if type(each) is cst.Name and each.value not in seen:
                 seen.add(each.value)
                 values = (binding.value for binding in self._scope.bound.get(each.value, ()))
                 waiting += [value for value in values if value is not None]

@@ -18,7 +18,7 @@ from amplint.lowering.provenance import Provenance, union
 from amplint.model.event_graph import Seq
 from amplint.model.events import Report
 from amplint.syntax.access_paths import path_of
-from amplint.syntax.nodes import children
+from amplint.syntax.nodes import children, is_reference, is_sequence
 
 _COMPREHENSIONS = frozenset({cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp})
 
@@ -127,14 +127,14 @@ class ExpressionReader:
             at: the node that assigns it.
             of: the expression that the value is; None where it is none of its own.
         """
-        if isinstance(target, (cst.Tuple, cst.List)):
+        if is_sequence(target):
             for element in target.elements:
                 self.assign(element.value, value, at)
-        elif isinstance(target, (cst.Name, cst.Attribute, cst.Subscript)) and (path := path_of(target)):
+        elif is_reference(target) and (path := path_of(target)):
             numbers = number_in(of), number_added(at)
             self._builder.assign(at, self._scope.qualify(path), value, self._truth(of), *numbers)
 
     def _truth(self, value: cst.BaseExpression | None) -> bool | None:
-        if isinstance(value, cst.Call) and (made := self._scope.roles.made_by(value)) is not None:
+        if type(value) is cst.Call and (made := self._scope.roles.made_by(value)) is not None:
             return True if made.role in OBJECTS else None
         return constant(value) if value is not None else None

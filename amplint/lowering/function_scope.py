@@ -13,7 +13,7 @@ from amplint.model import vocabulary
 from amplint.model.events import GLOBAL, ObjectFacts
 from amplint.model.records import changed
 from amplint.syntax.access_paths import path_of
-from amplint.syntax.nodes import children
+from amplint.syntax.nodes import children, is_reference
 from amplint.syntax.words import words
 
 OBJECTS = frozenset({"optimizer", "scaler", "scheduler"})
@@ -117,7 +117,7 @@ class FunctionScope:
         waiting: list[cst.CSTNode] = [node]
         while waiting:
             each = waiting.pop()
-            path = path_of(each) if isinstance(each, (cst.Name, cst.Attribute, cst.Subscript)) else ""
+            path = path_of(each) if is_reference(each) else ""
             if not path:
                 waiting += [each.value] if isinstance(each, (cst.Arg, cst.Attribute)) else children(each)
             elif self._is_function(path):
@@ -149,7 +149,7 @@ class FunctionScope:
 
     def looped_over(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         """What the loops run over that have an expression, a local name, for their target."""
-        return self._run_over(node.value) if isinstance(node, cst.Name) else iter(())
+        return self._run_over(node.value) if type(node) is cst.Name else iter(())
 
     def changing(self) -> frozenset[str]:
         """The local names that are assigned inside a loop, or more than once."""
@@ -213,7 +213,7 @@ class FunctionScope:
             base: the receiver.
             call: the call of its method.
         """
-        if path_of(base) == "self" or (isinstance(base, cst.Call) and path_of(base.func) == "super"):
+        if path_of(base) == "self" or (type(base) is cst.Call and path_of(base.func) == "super"):
             owner = self.program.classes.owner(self.node)
             assert isinstance(call.func, cst.Attribute)
             if owner is None or owner.closed or vocabulary.MODEL_OR_LOSS.match(call.func.attr.value):

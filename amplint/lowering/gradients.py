@@ -14,7 +14,7 @@ from amplint.model import vocabulary
 from amplint.model.events import GRADIENT, Clip, GradAccess, ZeroGrad
 from amplint.model.torch import names as torch_names
 from amplint.syntax.access_paths import path_of
-from amplint.syntax.nodes import children
+from amplint.syntax.nodes import children, is_reference
 from amplint.syntax.words import words
 from amplint.uses import gradient_additions
 
@@ -97,7 +97,7 @@ class GradientReader:
         if params is None:
             return "", ()
         for node in _chain(params):
-            named = node if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)) else None
+            named = node if is_reference(node) else None
             if named is not None and self._scope.roles.of(named).role == "optimizer":
                 return self._scope.ref(named), ()
         return "", tuple(self._scope.qualify(path) for path in self._scope.roles.owners(params))

@@ -8,6 +8,7 @@ from amplint.lowering.function_scope import OBJECTS, FunctionScope
 from amplint.model.events import ObjectFacts
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.loop_elements import paired
+from amplint.syntax.nodes import is_sequence
 
 _MAX_UNROLLED = 4
 
@@ -16,7 +17,7 @@ def target_names(target: cst.CSTNode) -> list[str]:
     """The names that a loop assigns."""
     if isinstance(target, cst.Name):
         return [target.value]
-    if isinstance(target, (cst.Tuple, cst.List)):
+    if is_sequence(target):
         return [name for element in target.elements for name in target_names(element.value)]
     return []
 
@@ -30,7 +31,7 @@ def members(node: cst.For, scope: FunctionScope) -> list[tuple[str, str]]:
         scope: that of the function that it stands in.
     """
     source = scope.definition(node.iter) if isinstance(node.iter, cst.Name) else node.iter
-    if not isinstance(source, (cst.List, cst.Tuple)) or not isinstance(node.target, cst.Name):
+    if not is_sequence(source) or not isinstance(node.target, cst.Name):
         return []
     found = [element.value for element in source.elements]
     used = scope.roles.of(node.target).role in OBJECTS

@@ -18,6 +18,7 @@ from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import PassedArguments
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names
+from amplint.syntax.nodes import is_reference
 from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
 from amplint.syntax.value_flow import ValueFlow
@@ -183,7 +184,7 @@ class Program:
             node: the expression that names it: `scaler` after `from state import scaler`, `state.scaler`, `scaler` in `state`.
         """
         path, part = path_of(node), node
-        while isinstance(part, (cst.Name, cst.Attribute, cst.Subscript)):
+        while is_reference(part):
             meanings = self.names.resolve(part)
             found = self.imports.bindings(next(iter(meanings))) if len(meanings) == 1 else []
             if len(found) == 1 and isinstance(found[0].node, cst.Name):
@@ -216,7 +217,7 @@ class Program:
             node: where it is used.
         """
         return any(
-            isinstance(above, cst.FunctionDef) and name in self.names.bindings_in(above)
+            type(above) is cst.FunctionDef and name in self.names.bindings_in(above)
             for above in (node, *self.tree.ancestors(node))
         )
 

@@ -70,7 +70,7 @@ class SimpleStatementReader:
         grad = next((each.target for each in node.targets if is_grad(each.target)), None)
         if grad is not None:
             self._assign_grad(grad, node)
-        elif isinstance(node.value, cst.IfExp):
+        elif type(node.value) is cst.IfExp:
             self._expressions.branch(node.value, partial(self._assign_all, node))
         else:
             self._assign_all(node, node.value)

@@ -26,7 +26,7 @@ class UnknownCalls:
 
     def read(self, call: cst.Call) -> Provenance:
         """Read the arguments of a call; where it may do anything with a scaler or an optimizer, say so."""
-        base = call.func.value if isinstance(call.func, cst.Attribute) else None
+        base = call.func.value if type(call.func) is cst.Attribute else None
         value = arguments(self._read, call)
         if base is not None and not path_of(base):
             value |= self._read(base)

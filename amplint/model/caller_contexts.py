@@ -5,7 +5,8 @@ Plain values, so that they can be handed from one process to another, and kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -66,8 +67,19 @@ def distinct(contexts: Iterable[CallerContext]) -> tuple[CallerContext, ...]:
     """Contexts in a stable order: one for each effect, and not too many for one function."""
     found: dict[tuple[object, ...], CallerContext] = {}
     counts: dict[Target, int] = {}
-    for context in sorted(contexts, key=lambda one: (one.target, one.caller, one.row, one.column, repr(one))):
+    for context in _ordered(contexts):
         if context.effect not in found and counts.get(context.target, 0) < MOST:
             found[context.effect] = context
             counts[context.target] = counts.get(context.target, 0) + 1
     return tuple(found.values())
+
+
+def _ordered(contexts: Iterable[CallerContext]) -> Iterator[CallerContext]:
+    """Contexts by function and place, those of one place by how they are written."""
+    for _, here in groupby(sorted(dict.fromkeys(contexts), key=_place), key=_place):
+        alike = [*here]
+        yield from sorted(alike, key=repr) if len(alike) > 1 else alike
+
+
+def _place(context: CallerContext) -> tuple[object, ...]:
+    return context.target, context.caller, context.row, context.column

@@ -51,6 +51,7 @@ def pattern(words: tuple[str, ...]) -> re.Pattern[str]:
 _GROUP = re.compile(r"\((?:\?:)?([^()]*)\)[?*]?")
 
 
+@lru_cache(maxsize=64)
 def _literals(trigger: str) -> tuple[bytes, ...]:
     """Literals of which every match of a trigger holds one; an empty one where there are none to be told."""
     plain = re.sub(r"\\.|\[[^]]*\]", " ", trigger)
@@ -64,13 +65,13 @@ def _literals(trigger: str) -> tuple[bytes, ...]:
 
 
 @lru_cache(maxsize=32)
-def _byte_pattern(trigger: str) -> tuple[tuple[bytes, ...], re.Pattern[bytes]]:
-    """The literals of which every match of a trigger holds one, and the trigger as a pattern on running text."""
+def _byte_pattern(trigger: str) -> re.Pattern[bytes]:
+    """A trigger as a pattern on running text."""
     # In running text an identifier ends at a word boundary, where `^` and `$` of a trigger would look at the whole file.
     bounded = trigger.replace("^", r"\b").replace("$", r"\b")
     # `re` finds letters several times faster than a boundary: it looks for the letters, and then back over them.
     bounded = re.sub(r"^\\b(\w+)(?![?*+{])", r"\1(?<=\\b\1)", bounded)
-    return _literals(trigger), re.compile(bounded.encode())
+    return re.compile(bounded.encode())
 
 
 def may_matter(data: bytes, triggers: Iterable[str] = ()) -> bool:
@@ -99,8 +100,7 @@ def is_triggered(data: bytes, triggers: Iterable[str]) -> bool:
         triggers: as for `may_matter`.
     """
     for trigger in triggers:
-        literals, searched = _byte_pattern(trigger)
-        if _holds(data, literals) and searched.search(data) is not None:
+        if _holds(data, _literals(trigger)) and _byte_pattern(trigger).search(data) is not None:
             return True
     return False
 
@@ -112,7 +112,7 @@ def may_trigger(data: bytes, trigger: str) -> bool:
         data: the content of a file.
         trigger: a pattern of a rule.
     """
-    return _holds(data, _byte_pattern(trigger)[0])
+    return _holds(data, _literals(trigger))
 
 
 def own_contexts(data: bytes) -> frozenset[str]:

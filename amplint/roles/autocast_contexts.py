@@ -86,12 +86,12 @@ class Contexts(RegionMakers):
         below: cst.CSTNode = node
         for above in self._tree.ancestors(node):
             regions: list[tuple[Region | None, cst.BaseExpression]] = []
-            if isinstance(above, cst.With) and below is above.body:
+            if type(above) is cst.With and below is above.body:
                 regions = [(self._of(item.item, depth), item.item) for item in above.items]
-            elif isinstance(above, cst.FunctionDef) and below is above.body:
+            elif type(above) is cst.FunctionDef and below is above.body:
                 regions = [(self._by_decorator(each.decorator, depth), each.decorator) for each in above.decorators]
             found.extend((region, each) for region, each in reversed(regions) if region is not None)
-            if isinstance(above, cst.FunctionDef) and below is above.body:
+            if type(above) is cst.FunctionDef and below is above.body:
                 break
             below = above
         return tuple(reversed(found))
@@ -149,6 +149,20 @@ class Contexts(RegionMakers):
         helper, region = self._helper(call.func), self.of(call)
         return region is not None and region.device != "grad" and helper is not None and self.is_generated(helper)
 
+    def helpers(self, node: cst.BaseExpression, depth: int = 0) -> list[cst.FunctionDef]:
+        """The functions of the project whose calls give a context: `half()` in `with half():`.
+
+        Args:
+            node: what is entered.
+            depth: how many steps led here.
+        """
+        if depth > _MAX_DEPTH:
+            return []
+        helper = self._helper(node.func) if isinstance(node, cst.Call) else None
+        if helper is not None:
+            return [helper]
+        return [found for each in self._values.behind(node) for found in self.helpers(each, depth + 1)]
+
     def is_generated(self, function: cst.FunctionDef) -> bool:
         """Whether a function is a generator that a `with` statement runs, up to its `yield` and on from there."""
         return any(self._names.all_in(decorator.decorator, _GENERATED) for decorator in function.decorators)
@@ -190,11 +204,11 @@ class Contexts(RegionMakers):
         if self._names.all_in(func, {"torch.set_grad_enabled"}):
             first = args[0].value if args else None
             return NO_GRAD if isinstance(first, cst.Name) and first.value == "False" else None
-        if isinstance(func, cst.Lambda):
+        if type(func) is cst.Lambda:
             return self._of(func.body, depth + 1)
-        if isinstance(func, cst.Call) and func.args and self._names.all_in(func.func, PARTIAL):
+        if type(func) is cst.Call and func.args and self._names.all_in(func.func, PARTIAL):
             return self._called(func.args[0].value, [*func.args[1:], *args], depth + 1)
-        if isinstance(func, cst.Call):
+        if type(func) is cst.Call:
             chooser = self._helper(func.func)
             given = self._given_back(chooser) if chooser is not None else self._values.behind(func)
             return self._either([self._called(each, args, depth + 1) for each in given]) if given else None
@@ -228,11 +242,11 @@ class Contexts(RegionMakers):
         return (params.star_kwarg is not None or "enabled" in names) and self.flag(told) == "no"
 
     def _helper(self, func: cst.BaseExpression) -> cst.FunctionDef | None:
-        if isinstance(func, cst.Name) and self._names.resolve(func) == {f"{LOCAL}.{func.value}"}:
+        if type(func) is cst.Name and self._names.resolve(func) == {f"{LOCAL}.{func.value}"}:
             nodes = [binding.node for binding in self._names.bindings(func.value, func)]
             return nodes[0] if len(nodes) == 1 and isinstance(nodes[0], cst.FunctionDef) else None
         owner = self._values.owner(func.value) if isinstance(func, cst.Attribute) else None
         if isinstance(func, cst.Attribute) and owner is not None:
             return owner.method(func.attr.value)
         found = self._imports.defined(func)
-        return found if isinstance(found, cst.FunctionDef) else None
+        return found if type(found) is cst.FunctionDef else None

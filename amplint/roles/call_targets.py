@@ -111,7 +111,7 @@ class Callees:
 
     def _of(self, call: cst.Call, inside: cst.CSTNode, abroad: bool) -> Callee | None:
         func = call.func
-        if isinstance(func, cst.Name):
+        if type(func) is cst.Name:
             found = self._named(func, inside, abroad)
             if found is not None:
                 return found
@@ -128,7 +128,7 @@ class Callees:
 
     def _imported(self, func: cst.BaseExpression) -> Callee | None:
         found = self._imports.defined(func)
-        return self._callee(found) if isinstance(found, cst.FunctionDef) else None
+        return self._callee(found) if type(found) is cst.FunctionDef else None
 
     def _lookup(self, name: str, inside: cst.CSTNode) -> list[cst.CSTNode | None]:
         """What binds a name for code in the function `inside`."""
@@ -179,7 +179,7 @@ class Callees:
         waiting = list(self._roles.values(instance))
         while waiting:
             value = self.unwrapped(waiting.pop(0))
-            if isinstance(value, cst.IfExp):
+            if type(value) is cst.IfExp:
                 waiting += [value.body, value.orelse]
             elif path_of(value) not in ("None", path):
                 found.append(value)
@@ -187,11 +187,11 @@ class Callees:
 
     def unwrapped(self, value: cst.BaseExpression) -> cst.BaseExpression:
         """The module that an expression gives back: `net` of `net.cuda()`, `DataParallel(net)` and `torch.compile(net)`."""
-        while isinstance(value, cst.Call):
+        while type(value) is cst.Call:
             func = value.func
             if value.args and self._names.all_in(func, layers.WRAPPERS):
                 value = value.args[0].value
-            elif isinstance(func, cst.Attribute) and func.attr.value in layers.SAME_MODULE:
+            elif type(func) is cst.Attribute and func.attr.value in layers.SAME_MODULE:
                 value = func.value
             else:
                 break
@@ -210,7 +210,7 @@ class Callees:
         if path_of(instance) in ("", "self") or not names:
             return None
         values = self.held(instance) or list(self._roles.flow.given(instance))
-        if isinstance(instance, cst.Subscript):
+        if type(instance) is cst.Subscript:
             values = [member for value in values for member in displayed(value)]
         infos = {
             self._classes.instance_of(value, abroad) or self._made_by_method(value, abroad)

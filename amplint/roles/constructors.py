@@ -16,6 +16,7 @@ from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.classes import Classes, ClassInfo
 from amplint.syntax.names import Names, dotted
+from amplint.syntax.nodes import is_sequence
 from amplint.syntax.tree import Tree
 
 _PARENTHESIZED = frozenset({cst.Tuple, cst.GeneratorExp, cst.NamedExpr, cst.Yield})
@@ -80,7 +81,7 @@ class Constructors:
         pace = schedules.pace(info, self._tree) if info is not None else None
         if pace is not None:
             return ObjectFacts("scheduler" if pace is schedules.Pace.CALLS else "follower", self._scheduled(call))
-        last = call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func)
+        last = call.func.attr.value if type(call.func) is cst.Attribute else dotted(call.func)
         if all(map(_is_optimizer_name, meanings)):
             return ObjectFacts("optimizer", self._owners(*(arg.value for arg in call.args)), made=True)
         if all(map(has_own_protocol, meanings)) or (vocabulary.HANDED_OUT.search(last) and not self._is_own(call)):
@@ -99,9 +100,7 @@ class Constructors:
     def _is_unpacked(self, call: cst.Call) -> bool:
         """Whether several targets share what a call returns (`optimizer, scheduler = configure_optimizers()`)."""
         assign = self._tree.parent(call)
-        return isinstance(assign, cst.Assign) and any(
-            isinstance(each.target, (cst.Tuple, cst.List)) for each in assign.targets
-        )
+        return isinstance(assign, cst.Assign) and any(is_sequence(each.target) for each in assign.targets)
 
     def _scheduled(self, call: cst.Call) -> tuple[str, ...]:
         """The optimizer whose rate a scheduler sets."""

@@ -10,7 +10,7 @@ from amplint.model import vocabulary
 from amplint.model.literals import number
 from amplint.roles.roles import Roles
 from amplint.syntax.access_paths import called_name, path_of
-from amplint.syntax.nodes import within
+from amplint.syntax.nodes import is_reference, within
 from amplint.syntax.tree import Tree
 
 _READS = re.compile(r"^_?get_(loss_)?scale(_async)?$")
@@ -60,11 +60,11 @@ class LossScales:
         return any(self._part_holds(each, steps, seen) for each in within(node))
 
     def _part_holds(self, node: cst.CSTNode, steps: int, seen: set[int]) -> bool:
-        if isinstance(node, cst.Call):
+        if type(node) is cst.Call:
             if _READS.match(called_name(node)) or any(self._roles.of(arg.value).role == "scaler" for arg in node.args):
                 return True
             return any(self._holds(each, steps + 1, seen) for each in self._roles.flow.sources(node))
-        if not isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)) or self._is_spelling(node):
+        if not is_reference(node) or self._is_spelling(node):
             return False
         return self._name_holds(node, steps, seen)
 
@@ -87,9 +87,9 @@ class LossScales:
     def _is_spelling(self, node: cst.CSTNode) -> bool:
         """Whether a node is the name of an attribute, of a keyword, or of what is called."""
         parent = self._tree.parent(node)
-        if isinstance(parent, cst.Attribute):
+        if type(parent) is cst.Attribute:
             return parent.attr is node
-        if isinstance(parent, cst.Arg):
+        if type(parent) is cst.Arg:
             return parent.keyword is node
         return isinstance(parent, cst.Call) and parent.func is node
 

@@ -7,7 +7,7 @@ import re
 import libcst as cst
 
 from amplint.syntax.access_paths import path_of
-from amplint.syntax.nodes import children
+from amplint.syntax.nodes import children, is_reference
 from amplint.syntax.value_flow import ValueFlow
 from amplint.syntax.words import words
 
@@ -39,12 +39,12 @@ class ParameterOwners:
             done[id(node)] = depth
 
     def _read(self, node: cst.CSTNode, found: dict[str, None], depth: int, done: dict[int, int]) -> None:
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and "param" in node.func.attr.value:
+        if type(node) is cst.Call and type(node.func) is cst.Attribute and "param" in node.func.attr.value:
             found[path_of(node.func.value)] = None
             for arg in node.args:
                 self._add(arg.value, found, depth, done)
             return
-        path = path_of(node) if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)) else ""
+        path = path_of(node) if is_reference(node) else ""
         if path:
             found[path] = None
             if depth < _MAX_VALUES and isinstance(node, (cst.Name, cst.Attribute)):
@@ -55,13 +55,11 @@ class ParameterOwners:
             self._read_comprehension(node, found, depth, done)
             return
         for child in children(node):
-            called_here = (
-                isinstance(node, cst.Call) and child is node.func and isinstance(child, cst.Name) and node.args
-            )
-            if called_here or isinstance(child, cst.Lambda):
+            called_here = type(node) is cst.Call and child is node.func and type(child) is cst.Name and node.args
+            if called_here or type(child) is cst.Lambda:
                 continue  # two calls of `filter(lambda p: p.requires_grad, ...)` share no parameters
-            if not isinstance(child, cst.Arg) or child.keyword is None or child.keyword.value == "params":
-                self._add(child.value if isinstance(child, cst.Arg) else child, found, depth, done)
+            if type(child) is not cst.Arg or child.keyword is None or child.keyword.value == "params":
+                self._add(child.value if type(child) is cst.Arg else child, found, depth, done)
 
     def _read_comprehension(
         self, node: cst.ListComp | cst.GeneratorExp, found: dict[str, None], depth: int, done: dict[int, int]

@@ -32,7 +32,7 @@ class RegionMakers(RegionSettings):
         """
         if node in seen:
             return None
-        if isinstance(node, cst.Call):
+        if type(node) is cst.Call:
             first = node.args[0].value if node.args and self._names.all_in(node.func, PARTIAL) else None
             made = self.maker(first, seen | {node}) if first is not None else None
             return Maker(made.names, (*made.preset, *node.args[1:])) if made is not None else None

@@ -18,6 +18,7 @@ from amplint.syntax.access_paths import called, computed_attribute, path_of
 from amplint.syntax.classes import Classes
 from amplint.syntax.loop_elements import paired
 from amplint.syntax.names import LOCAL, UNKNOWN, Names, dotted
+from amplint.syntax.nodes import is_sequence
 from amplint.syntax.tree import Tree
 from amplint.syntax.value_flow import ValueFlow
 from amplint.syntax.words import words
@@ -134,7 +135,7 @@ class Roles:
 
     def _is_foreign(self, value: cst.BaseExpression) -> bool:
         """Whether a value is an instance of a class that is neither optimizer nor scheduler by its name, nor gets parameters."""
-        name = path_of(value.func).rpartition(".")[2] if isinstance(value, cst.Call) else ""
+        name = path_of(value.func).rpartition(".")[2] if type(value) is cst.Call else ""
         known = vocabulary.OPTIMIZER_MAKER.search(name) or vocabulary.SCHEDULE_CLASS.search(name)
         return name[:1].isupper() and known is None and not any("param" in word for word in words(value))
 
@@ -152,18 +153,18 @@ class Roles:
         if type(value) in _NAMED:
             named = self.of(value) if path_of(value) not in ("", "None") else ObjectFacts()
             return named if named.role else None
-        if isinstance(value, cst.IfExp):
+        if type(value) is cst.IfExp:
             sides = [facts for side in (value.body, value.orelse) if (facts := self.made_by(side)) is not None]
             maker = sides[0].maker if len({facts.maker for facts in sides}) == 1 else ""
             enabled = _join(sides) if len(sides) == 2 else "maybe"
             return changed(sides[0], enabled=enabled, made=len(sides) == 2, maker=maker) if sides else None
-        if isinstance(value, cst.BooleanOperation):
+        if type(value) is cst.BooleanOperation:
             return self.made_by(value.left) or self.made_by(value.right)
-        if isinstance(value, (cst.List, cst.Tuple)):
+        if is_sequence(value):
             return next((facts for item in value.elements if (facts := self.made_by(item.value))), None)
-        if isinstance(value, cst.ListComp):
+        if type(value) is cst.ListComp:
             return self.made_by(value.elt)
-        if isinstance(value, cst.Dict):
+        if type(value) is cst.Dict:
             elements = (item.value for item in value.elements)
             return next((facts for item in elements if (facts := self.made_by(item))), None)
         return None
@@ -231,7 +232,7 @@ class Roles:
 
 def _uses_in(found: Iterable[cst.Call]) -> dict[str, str]:
     """What the calls of a file say about the objects in them: who unscales is a scaler, what is unscaled an optimizer."""
-    calls = [(call, call.func) for call in found if isinstance(call.func, cst.Attribute)]
+    calls = [(call, call.func) for call in found if type(call.func) is cst.Attribute]
     used_as: dict[str, str] = {}
     for _, func in calls:
         if func.attr.value == "unscale_":
@@ -251,7 +252,7 @@ def _uses_in(found: Iterable[cst.Call]) -> dict[str, str]:
 
 def _is_plain(value: cst.BaseExpression) -> bool:
     """Whether a value is a truth or a number, which is no object whatever it is called."""
-    if isinstance(value, cst.Name):
+    if type(value) is cst.Name:
         return value.value in ("True", "False")
     return isinstance(value, (cst.Comparison, cst.UnaryOperation, cst.Integer, cst.Float))
 

@@ -62,7 +62,7 @@ class ScalerWrappers:
 
 def _steps_through(node: cst.CSTNode, scalers: set[str], method: cst.FunctionDef) -> bool:
     """Whether a node of a method steps a parameter of it: `self.scaler.step(optimizer)`."""
-    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or len(node.args) != 1:
+    if type(node) is not cst.Call or type(node.func) is not cst.Attribute or len(node.args) != 1:
         return False
     is_step = node.func.attr.value == "step" and path_of(node.func.value) in scalers
     return is_step and path_of(node.args[0].value) in {each.name.value for each in params_of(method)}

@@ -12,6 +12,7 @@ from amplint.roles.roles import Roles
 from amplint.roles.scaler_wrappers import ScalerWrappers
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import given_by
+from amplint.syntax.nodes import is_reference
 from amplint.syntax.tree import Tree
 
 _MAX_CALLERS = 3
@@ -49,8 +50,8 @@ class Steppers:
     def _stepped(self, call: cst.Call) -> Iterator[StepPair]:
         if self._wrappers.around(call) is not None:
             return  # who calls the method knows whose optimizer it is
-        given = [arg.value for arg in call.args if isinstance(arg.value, (cst.Name, cst.Attribute, cst.Subscript))]
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "step" and given:
+        given = [arg.value for arg in call.args if is_reference(arg.value)]
+        if type(call.func) is cst.Attribute and call.func.attr.value == "step" and given:
             if self._is_scaler(call.func.value):
                 yield StepPair(call.func.value, given[0], call)
             return

@@ -28,9 +28,9 @@ def is_number_option(node: cst.BaseExpression) -> bool:
     """
     if isinstance(node, (cst.Integer, cst.Float)):
         return True
-    if isinstance(node, cst.BinaryOperation):
+    if type(node) is cst.BinaryOperation:
         return is_number_option(node.left) and is_number_option(node.right)
-    if isinstance(node, cst.UnaryOperation):
+    if type(node) is cst.UnaryOperation:
         return is_number_option(node.expression)
     if isinstance(node, cst.Attribute):
         holder, last = path_of(node.value), node.attr.value

@@ -20,7 +20,7 @@ def path_of(node: cst.CSTNode) -> str:
         base = path_of(node.value)
         index = node.slice[0].slice
         inside = "*"
-        if isinstance(index, cst.Index) and isinstance(index.value, (cst.SimpleString, cst.Integer, cst.Name)):
+        if type(index) is cst.Index and isinstance(index.value, (cst.SimpleString, cst.Integer, cst.Name)):
             inside = index.value.value.strip("'\"")
         return f"{base}[{inside}]" if base else ""
     return ""
@@ -52,7 +52,7 @@ def spelling(call: cst.CSTNode | None) -> tuple[cst.BaseExpression, cst.BaseExpr
 
 def literal_key(node: cst.CSTNode | None) -> str:
     """The text of a literal key, of an element of a display or in brackets; empty for anything else."""
-    if isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
+    if type(node) is cst.Subscript and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
         node = node.slice[0].slice.value
     return node.value.strip("'\"") if isinstance(node, cst.SimpleString) else ""
 

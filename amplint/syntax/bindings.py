@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from amplint.syntax.nodes import is_sequence
 from amplint.syntax.tree import Tree
 
 LOCAL = "<local>"
@@ -94,7 +95,7 @@ def is_loaded(tree: Tree, node: cst.CSTNode) -> bool:
 
 def targets(statement: cst.CSTNode) -> list[cst.BaseExpression]:
     """What an assignment, a change or a `:=` gives a value to."""
-    if isinstance(statement, cst.Assign):
+    if type(statement) is cst.Assign:
         return [each.target for each in statement.targets]
     return [statement.target] if isinstance(statement, (cst.AnnAssign, cst.AugAssign, cst.NamedExpr)) else []
 
@@ -108,12 +109,10 @@ def unpacked(target: cst.Tuple | cst.List, value: cst.BaseExpression | None) -> 
     """
     wanted = len(target.elements)
     nothing: list[None] = [None] * wanted
-    if not isinstance(value, (cst.Tuple, cst.List)) or any(
-        isinstance(each, cst.StarredElement) for each in value.elements
-    ):
+    if not is_sequence(value) or any(type(each) is cst.StarredElement for each in value.elements):
         return nothing
     given = [each.value for each in value.elements]
-    star = next((at for at, each in enumerate(target.elements) if isinstance(each, cst.StarredElement)), None)
+    star = next((at for at, each in enumerate(target.elements) if type(each) is cst.StarredElement), None)
     if star is None:
         return given if len(given) == wanted else nothing
     return [*given[:star], None, *given[len(given) - (wanted - star - 1) :]] if len(given) >= wanted - 1 else nothing
@@ -225,8 +224,8 @@ def _assigned(tree: Tree) -> Iterator[_Bound]:
 
 
 def _targets(tree: Tree, target: cst.CSTNode, value: cst.BaseExpression | None) -> Iterator[_Bound]:
-    if isinstance(target, cst.Name):
+    if type(target) is cst.Name:
         yield scope_of(tree, target), target.value, Binding(value=value, node=target)
-    elif isinstance(target, (cst.Tuple, cst.List)):
+    elif is_sequence(target):
         for element, part in zip(target.elements, unpacked(target, value)):
             yield from _targets(tree, element.value, part)

@@ -58,7 +58,7 @@ class PassedArguments:
     def called(self, call: cst.Call) -> cst.FunctionDef | None:
         """The function in sight that a call runs; None when that cannot be told."""
         func = call.func
-        if isinstance(func, cst.Attribute) and isinstance(func.value, cst.Name) and func.value.value == "self":
+        if type(func) is cst.Attribute and type(func.value) is cst.Name and func.value.value == "self":
             info = self._classes.owner(call)
             return info.method(func.attr.value) if info is not None else None
         info = self._classes.instance_of(call)
@@ -68,7 +68,7 @@ class PassedArguments:
         if len(bindings) == 1 and isinstance(bindings[0].node, cst.FunctionDef):
             return bindings[0].node
         found = self._imports.defined(func)
-        return found if isinstance(found, cst.FunctionDef) else None
+        return found if type(found) is cst.FunctionDef else None
 
     def _named(self, name: str, function: cst.FunctionDef) -> Iterator[cst.Call]:
         """The calls by a name, in the file itself and in the one that defines the function."""
@@ -80,7 +80,7 @@ class PassedArguments:
         if root not in self._calls:
             found = self._calls[root] = {}
             for call in self._tree.find(cst.Call, around=root):
-                last = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
+                last = call.func.attr if type(call.func) is cst.Attribute else call.func
                 if isinstance(last, cst.Name):
                     found.setdefault(last.value, []).append(call)
         return self._calls[root]

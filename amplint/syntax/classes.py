@@ -10,6 +10,7 @@ from amplint.syntax.bindings import unpacked
 from amplint.syntax.class_info import ClassInfo as ClassInfo
 from amplint.syntax.library_classes import LibraryClasses
 from amplint.syntax.names import LOCAL, UNKNOWN, Names
+from amplint.syntax.nodes import is_sequence
 from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
 
@@ -83,11 +84,11 @@ class Classes:
             info.add(computed[1], call.args[2].value)
 
     def _attribute(self, target: cst.BaseExpression, value: cst.BaseExpression) -> None:
-        if isinstance(target, (cst.Tuple, cst.List)):
+        if is_sequence(target):
             value = self.libraries.returned(value) or value if isinstance(value, cst.Call) else value
             for element, part in zip(target.elements, unpacked(target, value)):
                 self._attribute(element.value, part or value)
-        elif isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name):
+        elif type(target) is cst.Attribute and type(target.value) is cst.Name:
             info = self.owner(target)
             if info is not None and target.value.value == "self":
                 info.add(target.attr.value, value)
@@ -122,10 +123,10 @@ class Classes:
         if name.startswith(f"{LOCAL}."):
             return self.by_name.get(name[len(LOCAL) + 1 :]) or self.libraries.handed_out(self._local(call.func))
         node = self._imports.defined(call.func) if abroad else None
-        if isinstance(node, cst.FunctionDef):
+        if type(node) is cst.FunctionDef:
             made = literal_dispatch.returned_for(node, call, self._tree, self._names)
             return self.instance_of(made) if isinstance(made, cst.Call) else self.libraries.handed_out(node)
-        return self.of(node) if isinstance(node, cst.ClassDef) else None
+        return self.of(node) if type(node) is cst.ClassDef else None
 
     @property
     def undriven(self) -> list[ClassInfo]:

@@ -42,10 +42,12 @@ class Names:
         self._resolved: dict[tuple[int, str], frozenset[str]] = {}
         self._scope_of: dict[int, tuple[cst.CSTNode, cst.CSTNode]] = {}
         self._around: dict[cst.CSTNode, list[cst.CSTNode]] = {}
+        self._found: dict[tuple[int, str], tuple[cst.CSTNode, list[Binding]] | None] = {}
 
     def graft(self, bindings: Bindings) -> None:
         """Take in what the names of another file mean."""
         self._bindings.update(bindings.by_scope)
+        self._found.clear()
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
@@ -58,9 +60,9 @@ class Names:
         return known[1]
 
     def _resolve(self, node: cst.CSTNode) -> frozenset[str]:
-        if isinstance(node, cst.Name):
+        if type(node) is cst.Name:
             return self._resolve_name(node.value, self.scope(node), frozenset())
-        if isinstance(node, cst.Attribute):
+        if type(node) is cst.Attribute:
             return _extended(self.resolve(node.value), f".{node.attr.value}")
         return frozenset({UNKNOWN})
 
@@ -219,6 +221,12 @@ class Names:
         return frozenset()
 
     def _lookup(self, name: str, scope: cst.CSTNode) -> tuple[cst.CSTNode, list[Binding]] | None:
+        key = id(scope), name
+        if key not in self._found:
+            self._found[key] = self._looked_up(name, scope)
+        return self._found[key]
+
+    def _looked_up(self, name: str, scope: cst.CSTNode) -> tuple[cst.CSTNode, list[Binding]] | None:
         for each in self._scopes(scope):
             bindings = self._bindings.get(each, {}).get(name)
             if bindings:
@@ -257,4 +265,4 @@ def _extended(bases: frozenset[str], tail: str) -> frozenset[str]:
 
 
 def _is_none(node: cst.CSTNode | None) -> bool:
-    return isinstance(node, cst.Name) and node.value == "None"
+    return type(node) is cst.Name and node.value == "None"

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from functools import cache
 from operator import attrgetter
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard, cast
 
 import libcst as cst
 
@@ -21,18 +21,40 @@ _LAYOUT = frozenset(
 
 _PLAIN = frozenset({str, bool, type(None), cst.MaybeSentinel})
 """What a field may hold besides a node or several; nodes are abstract classes, of which `isinstance` is slow to ask."""
+_REFERENCES = frozenset({cst.Name, cst.Attribute, cst.Subscript})
+_SEQUENCES = frozenset({cst.Tuple, cst.List})
+
+
+def is_reference(node: object) -> TypeGuard[cst.Name | cst.Attribute | cst.Subscript]:
+    """Whether a node is a name, an attribute or an element: what can be assigned to; cheaper than `isinstance`."""
+    return type(node) in _REFERENCES
+
+
+def is_sequence(node: object) -> TypeGuard[cst.Tuple | cst.List]:
+    """Whether a node is a tuple or a list that is written out; cheaper than `isinstance`."""
+    return type(node) in _SEQUENCES
+
+
+def is_expression(node: cst.CSTNode) -> TypeGuard[cst.BaseExpression]:
+    """Whether a node is an expression; cheaper than `isinstance`."""
+    return _is_expression(type(node))
 
 
 @cache
-def _contents(kind: type[cst.CSTNode]) -> Callable[[cst.CSTNode], tuple[Any, ...]]:
-    """What gets the contents of the fields that may hold children."""
+def _is_expression(kind: type[cst.CSTNode]) -> bool:
+    return issubclass(kind, cst.BaseExpression)
+
+
+@cache
+def _contents(kind: type[cst.CSTNode]) -> Callable[[cst.CSTNode], tuple[Any, ...]] | None:
+    """What gets the contents of the fields that may hold children; None where there are no such fields."""
     names = [
         field.name
         for field in dataclasses.fields(kind)
         if field.name not in _LAYOUT and not field.name.startswith(("whitespace", "_")) and field.type is not str
     ]
     if not names:
-        return lambda node: ()
+        return None
     # Of one field, `attrgetter` would give the content, and not a tuple.
     return attrgetter(*names) if len(names) > 1 else lambda node: (getattr(node, names[0]),)
 
@@ -40,7 +62,10 @@ def _contents(kind: type[cst.CSTNode]) -> Callable[[cst.CSTNode], tuple[Any, ...
 def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     """The direct children in source order, without white space, commas and parentheses."""
     found: list[cst.CSTNode] = []
-    for value in _contents(type(node))(node):
+    contents = _contents(type(node))
+    if contents is None:  # every other node is a name, a number or a mark
+        return found
+    for value in contents(node):
         kind = type(value)
         if kind is tuple or kind is list:
             found.extend(value)
@@ -65,23 +90,16 @@ def maker(kind: type[cst.CSTNode], *names: str) -> Callable[..., Any]:
         kind: the kind.
         *names: the fields that are given, in the order in which they will be; all others have their defaults.
     """
-    given = [getattr(kind, name).__set__ for name in names]
-    rest = [
-        (getattr(kind, field.name).__set__, _default(field))
-        for field in dataclasses.fields(kind)
-        if field.name not in names
-    ]
-    new = kind.__new__
-
-    def make(*values: object) -> Any:
-        node = new(kind)
-        for put, value in zip(given, values):
-            put(node, value)
-        for put, value in rest:
-            put(node, value)
-        return node
-
-    return make
+    rest = [field for field in dataclasses.fields(kind) if field.name not in names]
+    known: dict[str, object] = {"new": kind.__new__, "kind": kind}
+    known.update((f"put_{field.name}", getattr(kind, field.name).__set__) for field in dataclasses.fields(kind))
+    known.update((f"default_{field.name}", _default(field)) for field in rest)
+    # Written out, as `dataclass` does it: loops over the fields would take as long again as what they do.
+    rows = [f"def make({', '.join(names)}):", "node = new(kind)"]
+    rows += [f"put_{name}(node, {name})" for name in names]
+    rows += [f"put_{field.name}(node, default_{field.name})" for field in rest]
+    exec("\n    ".join([*rows, "return node"]), known)
+    return cast("Callable[..., Any]", known["make"])
 
 
 def _default(field: dataclasses.Field[Any]) -> object:

@@ -26,7 +26,7 @@ def _asked(tree: Tree, node: cst.CSTNode) -> Iterator[tuple[str, frozenset[str]]
     """The attributes of the object whose value a place depends on, each with the texts that it may be there."""
     inside = node
     for above in tree.ancestors(node):
-        if isinstance(above, cst.If) and above.body is inside:
+        if type(above) is cst.If and above.body is inside:
             told = _texts(above.test)
             if told is not None:
                 yield told

@@ -157,6 +157,6 @@ class Imports:
 
 def _root(node: cst.BaseExpression) -> cst.Name | None:
     """The name that a chain of names and attributes begins with."""
-    while isinstance(node, cst.Attribute):
+    while type(node) is cst.Attribute:
         node = node.value
     return node if isinstance(node, cst.Name) else None

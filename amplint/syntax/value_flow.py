@@ -91,7 +91,7 @@ class ValueFlow(ValueUses):
         nodes = [node for kind in kinds for node in self._tree.find(kind, around=root)]
         for node in sorted(nodes, key=self._tree.order):
             parent, path = self._tree.parent(node), path_of(node)
-            spells = parent.attr if isinstance(parent, cst.Attribute) else getattr(parent, "keyword", None)
+            spells = parent.attr if type(parent) is cst.Attribute else getattr(parent, "keyword", None)
             if path and spells is not node:
                 found.setdefault((self._tree.function(node), path), []).append(node)
         return found
@@ -154,9 +154,9 @@ class ValueFlow(ValueUses):
             for binding in self._names.bindings(node.value, node):
                 if binding.value is not None:
                     yield binding.value
-                elif isinstance(binding.node, cst.ImportAlias):
+                elif type(binding.node) is cst.ImportAlias:
                     yield from self._elsewhere(binding.qualified)
-                elif isinstance(binding.node, cst.Name):
+                elif type(binding.node) is cst.Name:
                     yield from self._unpacked(binding.node)
         elif type(node) is cst.Attribute and dotted(node.value) == "self":
             owner = self._classes.owner(node)
@@ -206,7 +206,7 @@ class ValueFlow(ValueUses):
 
     def given(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         """What the calls in sight give to the parameter that a name stands for."""
-        bindings = self._names.bindings(node.value, node) if isinstance(node, cst.Name) else []
+        bindings = self._names.bindings(node.value, node) if type(node) is cst.Name else []
         if len(bindings) == 1 and isinstance(bindings[0].node, cst.Param):
             yield from self._arguments.of(bindings[0].node)
 
@@ -214,10 +214,10 @@ class ValueFlow(ValueUses):
         """The same, also of other objects' attributes, with changes, what callers give, and what a property or helper returns."""
         yield from self.values(node)
         yield from self.given(node)
-        if isinstance(node, cst.Name):
+        if type(node) is cst.Name:
             for binding in self._names.bindings(node.value, node):
                 change = self._tree.parent(binding.node) if binding.node is not None else None
-                if isinstance(change, cst.AugAssign):
+                if type(change) is cst.AugAssign:
                     yield change.value
         elif isinstance(node, cst.Attribute):
             yield from self._of_attributes.get(node.attr.value, ())
@@ -233,7 +233,7 @@ class ValueFlow(ValueUses):
         statements: list[cst.Assign | cst.AugAssign] = [*self._tree.find(cst.Assign), *self._tree.find(cst.AugAssign)]
         for statement in statements:
             for target in targets(statement):
-                if isinstance(target, cst.Attribute):
+                if type(target) is cst.Attribute:
                     found.setdefault(target.attr.value, []).append(statement.value)
         return found
 

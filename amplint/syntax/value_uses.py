@@ -62,7 +62,7 @@ class ValueUses:
             case cst.Attribute(attr=cst.Name(value=name)):
                 is_called = isinstance(above, cst.Call) and above.func is parent
                 return Use(How.METHOD, above, name) if above and is_called else Use(How.ATTRIBUTE, parent, name)
-            case cst.Arg() if isinstance(above, cst.Call):
+            case cst.Arg() if type(above) is cst.Call:
                 return Use(How.ARGUMENT, above, called_name(above), parent)
             case cst.IfExp() if parent.test is not node:
                 return Use(How.PART, parent)

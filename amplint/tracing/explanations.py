@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 OVERFLOW = "overflow"
 """What the words begin with where a finite result is too large for its dtype."""
-_UNSEEN = "it is data, or was made in an earlier step or without gradients, where only `--ops` looks"
+_UNSEEN = "it is data, or was made in an earlier step"
 _LOGARITHMS = {"log": 0.0, "log2": 0.0, "log10": 0.0, "log1p": -1.0, "xlogy": 0.0}
 """Logarithms, and where each has its pole."""
 _DIVISORS = {"div": 1, "true_divide": 1, "reciprocal": 0, "rsqrt": 0, "addcdiv": 2}

@@ -11,6 +11,7 @@ import math
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -27,6 +28,9 @@ from amplint.tracing.trace_record import ModuleDtypes, TensorRange
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _TOO_MANY = 20_000
 """Numbers that wait for a step; more come from a program that takes none, and the oldest say nothing."""
+
+_LATELY = 80
+"""Numbers that are asked for before a step is over."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,31 @@ class ModuleWatch:
         """What was seen since the last call, in the order in which it was computed."""
         waiting, self._waiting = self._waiting, []
         self._known, self._hooked = {}, {}
+        return self._seen(waiting)
+
+    def lately(self) -> list[RangeSeen]:
+        """What was seen just now, and what the modules that are running were given; waits for the device."""
+        running = {id(one.module) for one in self._stack}
+        late = len(self._waiting) - _LATELY
+        return self._seen(
+            [
+                one
+                for number, one in enumerate(self._waiting)
+                if number >= late or (one.given and id(one.module) in running)
+            ]
+        )
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Look at what runs inside by itself: what was seen before is kept for later, and nothing inside is counted."""
+        kept = self._waiting, self._known, self._hooked, self._gave, self.is_on
+        self._waiting, self._known, self._hooked, self._gave, self.is_on = [], {}, {}, Counter(), True
+        try:
+            yield
+        finally:
+            self._waiting, self._known, self._hooked, self._gave, self.is_on = kept
+
+    def _seen(self, waiting: list[_Waiting]) -> list[RangeSeen]:
         with unseen():
             ranges = _ranges(waiting)
         return [

@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from amplint.runtime.recording.patches import Patches
 from amplint.tracing.explanations import why_not_finite
+from amplint.tracing.module_path import way_of
 from amplint.tracing.module_ranges import ModuleWatch
 from amplint.tracing.trace_record import FirstNonFinite, TensorRange
 from amplint.tracing.underflow import UnderflowTally
@@ -147,7 +148,7 @@ class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
         return FirstNonFinite(
             0, call.spot.backward, path, kind, str(call.spot.place or "?"), call.func.overloadpacket.__name__,
             tuple(range_of(name or f"operand {number}", one) for number, (name, one) in enumerate(zip(labels, call.before), 1)),
-            range_of("result", worst), reason.why, reason.rule,
+            range_of("result", worst), reason.why, reason.rule, way_of(self._modules.lately()),
         )  # fmt: skip
 
     def _origin(self, tensor: torch.Tensor) -> _Origin | None:

@@ -9,6 +9,7 @@ import torch
 
 from amplint.runtime.recording.tensor_facts import gradients
 from amplint.tracing.explanations import OVERFLOW
+from amplint.tracing.module_path import way_of
 from amplint.tracing.module_ranges import RangeSeen
 from amplint.tracing.operations import is_finite, range_of
 from amplint.tracing.trace_record import FirstNonFinite
@@ -25,14 +26,13 @@ def first_among(seen: Sequence[RangeSeen]) -> FirstNonFinite | None:
     Args:
         seen: the tensors at the edges of modules in one step, in the order in which they were computed.
     """
-    forward = [one for one in seen if not one.backward]
-    for number, one in enumerate(forward):
-        if not one.range.finite and not one.given:
-            return _found(one, [each for each in forward[:number] if each.module == one.module and each.given])
-    for number, one in enumerate(each for each in seen if each.backward):
-        if not one.range.finite:
-            before = [each for each in seen if each.backward][:number]
-            return _found(one, before[-1:])
+    for number, one in enumerate(seen):
+        if not one.range.finite and not one.given and not one.backward:
+            given = [each for each in seen[:number] if each.module == one.module and each.given]
+            return _found(one, given, seen[:number])
+    for number, one in enumerate(seen):
+        if not one.range.finite and one.backward:
+            return _found(one, [each for each in seen[:number] if each.backward][-1:], seen[:number])
     return None
 
 
@@ -59,17 +59,18 @@ def is_by_scale(found: FirstNonFinite) -> bool:
     return not found.operation or found.why.startswith(OVERFLOW)
 
 
-def _found(one: RangeSeen, given: Sequence[RangeSeen]) -> FirstNonFinite:
+def _found(one: RangeSeen, given: Sequence[RangeSeen], before: Sequence[RangeSeen]) -> FirstNonFinite:
     operands = tuple(each.range for each in given)
     return FirstNonFinite(
-        0, one.backward, one.module, one.kind, str(one.place or "?"), "", operands, one.range, _why(one, given)
-    )
+        0, one.backward, one.module, one.kind, str(one.place or "?"), "", operands, one.range, _why(one, given),
+        before=way_of(before),
+    )  # fmt: skip
 
 
 def _why(one: RangeSeen, given: Sequence[RangeSeen]) -> str:
     if one.backward:
         if not given:
-            return "the gradient of the loss itself is not finite, or what follows this module makes it so"
+            return "the loss, its gradient, or what follows this module is not finite: `--ops` tells which operation made it so"
         last = given[-1]
         return f"the gradient was finite behind it (largest {last.range.largest:.4g}, at `{last.module}`)"
     if any(not each.range.finite for each in given):

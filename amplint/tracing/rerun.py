@@ -17,7 +17,9 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from amplint.runtime.recording.call_sites import SourceLine, caller
 from amplint.runtime.recording.tensor_facts import GRAD
 from amplint.tracing.script import in_one_line
-from amplint.tracing.tape import Made, RandomState, RegionState, TapedCall
+from amplint.tracing.taped_call import Made, RandomState, RegionState, TapedCall, in_order, version_of
+
+_CHANGED = "its inputs have been changed in place"
 
 
 class CannotRunAgain(Exception):
@@ -44,19 +46,19 @@ class Rerun:
                 raise CannotRunAgain("other processes take part in it")
         if not calls:
             raise CannotRunAgain("it has called no module")
-        if any(not one.is_inference() and one._version != version for each in calls for one, version in each.versions):
-            raise CannotRunAgain("its inputs have been changed in place")
-        self._calls, self.begin = calls, calls[0].place
+        if not all(each.is_unchanged for each in calls):
+            raise CannotRunAgain(_CHANGED)
+        self._calls, self.begin = in_order(calls), calls[0].place
         self.losses: list[torch.Tensor] = []
         self._modules = list(
             dict.fromkeys(
-                one for each in calls if isinstance(each.target, torch.nn.Module) for one in each.target.modules()
+                one for each in self._calls if isinstance(each.target, torch.nn.Module) for one in each.target.modules()
             )
         )
         self._from = caller()
         self._place: SourceLine | None = None
         self._copies: dict[int, torch.Tensor] = {}
-        self._results: list[list[Any]] = []
+        self._results: dict[int, list[Any]] = {}
 
     def locate(self) -> SourceLine | None:
         """The line of the program that is running: of the step that is run again, not the one that has asked for it."""
@@ -88,27 +90,37 @@ class Rerun:
                 self._place = call.place
                 try:
                     self._call(call)
+                except CannotRunAgain:
+                    if call.leads_to_gradients:
+                        raise
                 except Exception as error:
-                    raise CannotRunAgain(in_one_line(error).partition(". ")[0].rstrip(".")) from error
+                    if call.leads_to_gradients:
+                        raise CannotRunAgain(in_one_line(error).partition(". ")[0].rstrip(".")) from error
 
     def _call(self, call: TapedCall) -> None:
-        name = getattr(call.target, "__name__", "")
-        in_place = name.endswith("_") or call.target is torch.Tensor.__setitem__
+        """Make a call again; one without gradients whose inputs have changed is left out: its results are at hand."""
+        if not call.is_unchanged:
+            return
 
         def given(value: Any) -> Any:
             if isinstance(value, Made):
-                return self._results[value.call][value.position]
-            return self._copy(value) if value.requires_grad or in_place or id(value) in self._copies else value
+                if value.call.number in self._results:
+                    return self._results[value.call.number][value.position]
+                value = _at_hand(value)
+            return self._copy(value) if value.requires_grad or call.is_in_place or id(value) in self._copies else value
 
         args, kwargs = tree_map_only((torch.Tensor, Made), given, call.args, is_leaf=lambda one: isinstance(one, Made))
-        if name == "backward":
+        if call.name == "backward":
             self.losses += [one for one in tree_leaves(args[:1]) if isinstance(one, torch.Tensor)]
-        if call.random is not None:
-            call.random.restore()
         with ExitStack() as regions:
+            regions.enter_context(torch.set_grad_enabled(call.has_gradients))
             for region in call.regions:
                 regions.enter_context(_entered(region))
-            self._results.append(tree_leaves(call.target(*args, **kwargs)))
+            if call.state is not None:
+                assert isinstance(call.target, torch.nn.Module)
+                call.state.restore(call.target)
+            result = tree_leaves(call.target(*args, **kwargs))
+        self._results[call.number] = result if call.leads_to_gradients else _unshared(result, (args, kwargs))
 
     def _copy(self, tensor: torch.Tensor) -> torch.Tensor:
         if id(tensor) not in self._copies:
@@ -144,6 +156,23 @@ class Rerun:
                 module.__dict__[name] = {key: one if one is None else self._copy(one) for key, one in value.items()}
             elif isinstance(value, list) and any(isinstance(one, torch.nn.Parameter) for one in value):
                 module.__dict__[name] = [self._copy(one) if isinstance(one, torch.Tensor) else one for one in value]
+
+
+def _at_hand(made: Made) -> torch.Tensor:
+    """What a call has made, where it was not made again."""
+    if made.value is None or version_of(made.value[0]) != made.value[1]:
+        raise CannotRunAgain(_CHANGED)
+    return made.value[0]
+
+
+def _unshared(result: list[Any], given: Any) -> list[Any]:
+    """Results of a call, apart from the program's own tensors: what comes after may write to them."""
+    own = {one.untyped_storage()._cdata for one in tree_leaves(given) if _has_storage(one)}
+    return [one.clone() if _has_storage(one) and one.untyped_storage()._cdata in own else one for one in result]
+
+
+def _has_storage(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.layout == torch.strided
 
 
 def _entered(region: RegionState) -> torch.autocast:

@@ -67,7 +67,7 @@ class SecondLook:
 
     def _watch_operations(self, again: Rerun) -> OperationWatch:
         watch = OperationWatch(self._modules, Whereabouts(self._modules, again.locate))
-        again.run([Lines(self._modules, again.locate), watch])
+        again.run([self._modules.apart(), Lines(self._modules, again.locate), watch])
         watch.losses = again.losses
         return watch
 

@@ -218,13 +218,14 @@ class _Session:
         """The step, with what made its gradients infinite; what the scale alone has not done is kept as the first."""
         if step.taken and _is_finite(step.loss) and _is_finite(step.norm):
             return step
+        may_be_by_scale = not step.taken and _is_finite(step.loss)
         found = self._seen_origin(step) or first_among(seen)
-        if found is None or not (found.operation or (not step.taken and is_by_scale(found))):
+        if found is None or not (found.operation or (may_be_by_scale and is_by_scale(found))):
             found = self._operation_at_fault() or found
         found = found or self._of_another_rank(step)
         if found is None:
             return step
-        if self.record.first is None and not (not step.taken and is_by_scale(found)):
+        if self.record.first is None and not (may_be_by_scale and is_by_scale(found)):
             self.record.first = replace(found, step=step.number)
         return step if step.taken else replace(step, because=f"{found.place}: {found.why}")
 

@@ -1,92 +1,44 @@
 """What one step has called, outside of all modules, kept so that the step can be run again.
 
 Kept are calls of modules and of torch's functions as far as they lead to gradients, and backward passes: the inputs, the
-regions and the random state of each. What one call has made and another is given is kept by number, and not held in memory.
+regions and the random state of each. Calls without gradients (a teacher's, or what is computed of detached values) are kept as
+long as there is what they have made, and by the calls that were given it. What one call has made and another is given is kept
+as the call that has made it, and not held in memory.
 """
 
 from __future__ import annotations
 
-import random
-import sys
-import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._pytree import tree_leaves, tree_map_only
+from torch.utils._pytree import tree_map_only
 
-from amplint.runtime.recording.call_sites import SourceLine, caller
+from amplint.runtime.recording.call_sites import caller
 from amplint.runtime.recording.patches import Patches
 from amplint.runtime.recording.tensor_facts import unseen
+from amplint.tracing.makers import Makers
+from amplint.tracing.taped_call import Made, ModuleState, RegionState, TapedCall, version_of, writes
 
 _TOO_MANY = 2_000
 """Calls of one step; a program that makes more has no modules."""
+_TOO_MANY_ASIDE = 20_000
+"""Calls from which on none without gradients is kept: each may hold on to all before it."""
 _TOO_LONG = 64
 """Calls of modules without a step: they keep their inputs, and perhaps nothing will come of them."""
+_RANDOM = frozenset({"gumbel_softmax", "multi_head_attention_forward"})
+"""Functions that draw random numbers, beside those that torch marks."""
+_GRAD = torch.Tensor.grad.__get__
 
 
-class Made(NamedTuple):
-    """Stands for a tensor: the number of the call that has made it, and its position in what that call gave."""
+class _Given(NamedTuple):
+    """What a call is given, as it is kept: `has_tensors` says whether there are tensors among it."""
 
-    call: int
-    position: int
-
-
-class RandomState(NamedTuple):
-    """Where all generators stand."""
-
-    cpu: torch.Tensor
-    cuda: list[torch.Tensor]
-    python: Any
-    numpy: Any
-
-    @classmethod
-    def now(cls) -> RandomState:
-        """The present one."""
-        numpy = sys.modules.get("numpy")
-        return cls(
-            torch.get_rng_state(),
-            torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [],
-            random.getstate(),
-            numpy.random.get_state() if numpy is not None else None,
-        )
-
-    def restore(self) -> None:
-        """Make it the present one again."""
-        torch.set_rng_state(self.cpu)
-        if self.cuda:
-            torch.cuda.set_rng_state_all(self.cuda)
-        random.setstate(self.python)
-        if self.numpy is not None:
-            sys.modules["numpy"].random.set_state(self.numpy)
-
-
-@dataclass(frozen=True)
-class RegionState:
-    """What autocast does on a device; `dtype` counts where it is on."""
-
-    device: str
-    enabled: bool
-    dtype: torch.dtype
-
-    @classmethod
-    def around(cls) -> tuple[RegionState, ...]:
-        """The present ones."""
-        return tuple(cls(one, torch.is_autocast_enabled(one), torch.get_autocast_dtype(one)) for one in ("cuda", "cpu"))
-
-
-@dataclass(frozen=True)
-class TapedCall:
-    """One call; `versions` are those of the tensors that it was given, in which a later change of one shows."""
-
-    target: Callable[..., Any]
     args: Any
-    place: SourceLine | None
-    regions: tuple[RegionState, ...]
-    random: RandomState | None
     versions: tuple[tuple[torch.Tensor, int], ...]
+    has_tensors: bool
 
 
 class Tape(TorchFunctionMode):  # type: ignore[misc]
@@ -101,8 +53,8 @@ class Tape(TorchFunctionMode):  # type: ignore[misc]
         self.calls: list[TapedCall] = []
         self.is_on = True
         self._is_inside = is_inside
-        self._made: dict[int, tuple[weakref.ref[torch.Tensor], Made]] = {}
-        self._roots = 0
+        self._makers = Makers()
+        self._roots = self._count = 0
 
     def install(self, patches: Patches) -> None:
         """Begin; `patches` takes it back. What is not of a module is kept inside `with`."""
@@ -112,34 +64,41 @@ class Tape(TorchFunctionMode):  # type: ignore[misc]
 
     def clear(self) -> None:
         """A step is over."""
-        self.calls, self._made, self._roots = [], {}, 0
+        self.calls, self._roots, self._count = [], 0, 0
+        self._makers.clear()
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Make a call of torch's."""
-        return self._note(func, args, kwargs or {}) if torch.is_grad_enabled() else func(*args, **(kwargs or {}))
+        """Make a call of torch's; without gradients only what is computed of values that are known is of interest."""
+        kwargs = kwargs or {}
+        if torch.is_grad_enabled() or self._makers.knows(args) or (kwargs and self._makers.knows(kwargs.values())):
+            return self._note(func, args, kwargs)
+        return func(*args, **kwargs)
 
     def _note(self, func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if not self._is_watching():
             return func(*args, **kwargs)
-        given = self._given(args, kwargs)
+        given = self._given(func, args, kwargs)
         result = func(*args, **kwargs)
         made = result if isinstance(result, (tuple, list)) else (result,)
         if any(map(_was_computed, made)) or (func is torch.Tensor.__setitem__ and any(map(_was_computed, args))):
             self._keep(func, given, None, result)
+        elif given.has_tensors and any(map(_is_floating, made)) and _gives_the_same(func) and kwargs.get("out") is None:
+            self._keep_aside(func, given, None, result)
         return result
 
     def _module_call(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def call(module: torch.nn.Module, /, *args: Any, **kwargs: Any) -> Any:
             if not self._is_watching():
                 return original(module, *args, **kwargs)
-            self._roots += 1
+            keep = self._keep if torch.is_grad_enabled() else self._keep_aside
+            self._roots += torch.is_grad_enabled()
             if self._roots > _TOO_LONG:
                 self.clear()
-            given, state = self._given(args, kwargs), RandomState.now()
+            given, state = self._given(module, args, kwargs), ModuleState.of(module)
             result = original(module, *args, **kwargs)
-            self._keep(module, given, state, result)
+            keep(module, given, state, result)
             return result
 
         return call
@@ -155,40 +114,80 @@ class Tape(TorchFunctionMode):  # type: ignore[misc]
 
     def _backward(self, original: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if self.is_on:
-            self._keep(original, self._given(args, kwargs), None, None)
+            self._keep(original, self._given(original, args, kwargs), None, None)
         return original(*args, **kwargs)
 
     def _is_watching(self) -> bool:
-        """Whether a call is one that the program makes outside of modules, and that may lead to gradients."""
-        return self.is_on and torch.is_grad_enabled() and not self._is_inside() and not torch.compiler.is_compiling()
+        """Whether a call is one that the program makes outside of modules."""
+        return self.is_on and not self._is_inside() and not torch.compiler.is_compiling()
 
-    def _given(self, args: Any, kwargs: Any) -> tuple[Any, tuple[tuple[torch.Tensor, int], ...]]:
+    def _given(self, target: Callable[..., Any], args: Any, kwargs: Any) -> _Given:
         """Arguments as they are kept, with the versions of the tensors among them."""
         versions = []
+        has_tensors, is_written = False, writes(target)
 
         def kept(tensor: torch.Tensor) -> Any:
-            reference, made = self._made.get(id(tensor), (None, None))
-            if reference is not None and reference() is tensor:
+            nonlocal has_tensors
+            has_tensors = True
+            made = self._makers.of(tensor)
+            if made is not None and made.call.leads_to_gradients:
                 return made
+            # What another step has made is a value like others: its graph is not held.
+            value = tensor if tensor.is_leaf else tensor.detach().requires_grad_(tensor.requires_grad)
+            if made is not None and not is_written:
+                return Made(made.call, made.position, (value, version_of(value)))
             if not (tensor.is_inference() or (tensor.is_leaf and tensor.requires_grad)):
                 versions.append((tensor.detach(), tensor._version))
-            # What another step has made is a value like others: its graph is not held.
-            return tensor if tensor.is_leaf else tensor.detach().requires_grad_(tensor.requires_grad)
+            return value
 
         with unseen():  # tensors of a class of its own may refuse: a lazy module's have no shape yet
-            return tree_map_only(torch.Tensor, kept, (tuple(args), dict(kwargs))), tuple(versions)
+            return _Given(tree_map_only(torch.Tensor, kept, (tuple(args), dict(kwargs))), tuple(versions), has_tensors)
 
-    def _keep(self, target: Callable[..., Any], given: Any, state: RandomState | None, result: Any) -> None:
-        if len(self.calls) >= _TOO_MANY:
-            return
-        args, versions = given
-        number = len(self.calls)
-        self.calls.append(TapedCall(target, args, caller(), RegionState.around(), state, versions))
-        for position, one in enumerate(tree_leaves(result)):
-            if isinstance(one, torch.Tensor):
-                self._made[id(one)] = weakref.ref(one), Made(number, position)
+    def _keep(self, target: Callable[..., Any], given: _Given, state: ModuleState | None, result: Any) -> None:
+        if len(self.calls) < _TOO_MANY:
+            self.calls.append(self._made(target, given, state, result, leads_to_gradients=True))
+
+    def _keep_aside(self, target: Callable[..., Any], given: _Given, state: ModuleState | None, result: Any) -> None:
+        """Keep a call without gradients, for as long as there is what it has made."""
+        if self._makers.has_room() and self._count < _TOO_MANY_ASIDE:
+            args = tree_map_only(Made, Made.without_value, given.args, is_leaf=lambda one: isinstance(one, Made))
+            self._made(target, given._replace(args=args), state, result, leads_to_gradients=False)
+
+    def _made(
+        self,
+        target: Callable[..., Any],
+        given: _Given,
+        state: ModuleState | None,
+        result: Any,
+        leads_to_gradients: bool,
+    ) -> TapedCall:
+        self._count += 1
+        call = TapedCall(
+            self._count, target, given.args, caller(), RegionState.around(), state, given.versions,
+            leads_to_gradients, torch.is_grad_enabled(),
+        )  # fmt: skip
+        with unseen():
+            self._makers.note(call, result)
+        return call
 
 
 def _was_computed(value: Any) -> bool:
     """Whether gradients lead back from a value; weights, which a program fills in place, are where they end."""
     return isinstance(value, torch.Tensor) and value.grad_fn is not None
+
+
+def _is_floating(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+def _gives_the_same(function: Callable[..., Any]) -> bool:
+    """Whether a function gives the same if it is called again: it writes to nothing, and draws no random numbers."""
+    return not writes(function) and function != _GRAD and not _is_random(getattr(function, "__name__", ""))
+
+
+@cache
+def _is_random(name: str) -> bool:
+    packet = getattr(torch.ops.aten, name, None) if name and not name.startswith("__") else None
+    if packet is None:
+        return name in _RANDOM or "dropout" in name
+    return any(torch.Tag.nondeterministic_seeded in getattr(packet, one).tags for one in packet.overloads())

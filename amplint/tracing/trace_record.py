@@ -133,6 +133,25 @@ class TensorRange:
 
 
 @dataclass(frozen=True)
+class PassedModule:
+    """A module that ran before something else.
+
+    Attributes:
+        module: its path, such as `Net.layers.3`.
+        kind: its class.
+        backward: whether this is the gradient of what it gave.
+        given: the largest that it was given; None where that is no floating tensor, or it is the gradient.
+        gave: the largest that it gave, or the gradient of that; None where it was still running, or gave no floating tensor.
+    """
+
+    module: str
+    kind: str
+    backward: bool
+    given: TensorRange | None
+    gave: TensorRange | None
+
+
+@dataclass(frozen=True)
 class FirstNonFinite:
     """The first value that was inf or NaN, and did not go away.
 
@@ -147,6 +166,7 @@ class FirstNonFinite:
         result: what came out.
         why: the cause in words.
         rule: the code of the rule whose page speaks of it; may be empty.
+        before: the modules that ran before it in the same step, in their order; of many the last ones.
     """
 
     step: int
@@ -159,6 +179,7 @@ class FirstNonFinite:
     result: TensorRange
     why: str
     rule: str = ""
+    before: tuple[PassedModule, ...] = ()
 
     @property
     def what(self) -> str:

@@ -151,11 +151,7 @@ def _before(block: cst.Module | cst.IndentedBlock, child: cst.CSTNode) -> Iterat
 
 
 def _leaves_by_version(file: File, statement: cst.CSTNode) -> bool:
-    if (
-        not isinstance(statement, cst.If)
-        or not isinstance(statement.body, cst.IndentedBlock)
-        or not statement.body.body
-    ):
+    if type(statement) is not cst.If or not isinstance(statement.body, cst.IndentedBlock) or not statement.body.body:
         return False
     last = statement.body.body[-1]
     leaves = isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], _LEAVES)
@@ -165,13 +161,13 @@ def _leaves_by_version(file: File, statement: cst.CSTNode) -> bool:
 def _is_gate(file: File, test: cst.BaseExpression, depth: int = 2) -> bool:
     """Whether a condition asks for the version of PyTorch, or whether it has something."""
     for node in inside(test):
-        if isinstance(node, cst.Name):
+        if type(node) is cst.Name:
             if _ABOUT_VERSIONS.search(node.value):
                 return True
             values = [binding.value for binding in file.names.bindings(node.value, node) if depth]
             if any(value is not None and _is_gate(file, value, depth - 1) for value in values):
                 return True
-        if isinstance(node, cst.Call) and file.names.all_in(node.func, {"builtins.hasattr"}) and node.args:
+        if type(node) is cst.Call and file.names.all_in(node.func, {"builtins.hasattr"}) and node.args:
             if any(name.partition(".")[0] == "torch" for name in file.names.resolve(node.args[0].value)):
                 return True
     return False

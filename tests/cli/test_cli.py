@@ -118,7 +118,10 @@ def test_selecting(arguments: list[str], expected: list[str]) -> None:
         (["--no-such-option"], "there is no option `--no-such-option`; see `"),
         (["--selct", "AMP1"], "there is no option `--selct`; did you mean `--select`?\n"),
         (["--extend-exclude", "a"], "there is no option `--extend-exclude`; did you mean `--exclude`?\n"),
-        (["--force-exclude"], "there is no option `--force-exclude`; did you mean `--exclude`?\n"),
+        (
+            ["--force-exclude"],
+            "there is no option `--force-exclude`: what `--exclude` and the settings exclude is left out also where",
+        ),
         (["--silent"], "there is no option `--silent`; did you mean `--quiet`?\n"),
         (["-z"], "there is no option `-z`; see `"),
         (["--jobs", "-1"], "Invalid value for '-j' / '--jobs'"),

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("demo_rules")
         ("help", "there is no command, file or folder `help`; did you mean `amplint -h`?"),
         ("lint", "there is no command, file or folder `lint`; did you mean `amplint check`?"),
         ("chek", "there is no command, file or folder `chek`; did you mean `check`?"),
-        ("rule", "there is no command, file or folder `rule`; did you mean `rules`?"),
+        ("rule", "there is no command, file or folder `rule`; did you mean `amplint explain`?"),
         ("src", "there is no command, file or folder `src`"),
         ("src/", "src/: does not exist"),
         ("chek.py", "chek.py: does not exist"),

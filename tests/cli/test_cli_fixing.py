@@ -103,6 +103,15 @@ def test_stdin_is_checked() -> None:
     assert amplint("-", stdin=CLEAN).exit_code == 0
 
 
+def test_a_name_for_stdin_asks_for_it() -> None:
+    write(a=SAFE)
+    assert amplint("--stdin-filename", "b.py", stdin=SAFE).stdout.startswith("b.py:1:1: DEM101")
+    assert amplint("--stdin-filename", "b.py", "--fix", stdin=SAFE).stdout == "good()\n"
+    both = amplint("--stdin-filename", "b.py", "a.py", stdin=SAFE)
+    assert (both.exit_code, both.stdout) == (2, "")
+    assert both.stderr.startswith("error: `--stdin-filename` names what is read from `-`, and no other path")
+
+
 def test_the_name_of_stdin_decides_on_its_settings() -> None:
     write(pkg__other=CLEAN)
     Path("pkg/amplint.toml").write_text("ignore = ['DEM101']\nexclude = ['gen.py']\n")

@@ -58,6 +58,13 @@ def test_an_unknown_form_of_the_report() -> None:
     assert (result.stdout, result.exit_code, result.stderr.count("\n")) == ("", 2, 1)
 
 
+def test_a_bad_value_is_blamed_on_where_it_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "AMPLINT" not in amplint("--output-format", "nonsense").stderr
+    monkeypatch.setenv("AMPLINT_OUTPUT_FORMAT", "nonsense")
+    assert "AMPLINT_OUTPUT_FORMAT" in amplint().stderr
+    assert amplint("--output-format", "concise").exit_code == 0
+
+
 def test_variables_of_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     write(a=SAFE + UNSAFE)
     monkeypatch.setenv("AMPLINT_CONFIG", "ignore = ['DEM101']  # spaces and all")
@@ -126,6 +133,14 @@ def test_which_files_are_looked_at() -> None:
 
 
 # -- what options do ---------------------------------------------------------------------------------------------------
+
+
+def test_an_absolute_path_is_excluded(tmp_path: Path) -> None:
+    write(a=SAFE, b__c=SAFE)
+    assert [line.split(":")[0] for line in amplint("--exclude", str(tmp_path / "b")).stdout.splitlines()] == ["a.py"]
+    assert codes(amplint("--exclude", f"{tmp_path}/b/c.py", str(tmp_path / "b"))) == []
+    settings("[per-file-ignores]\n'x.py' = []\n")
+    assert codes(amplint("--per-file-ignores", f"{tmp_path / 'b'}:DEM101", "b")) == []
 
 
 def test_settings_as_options() -> None:

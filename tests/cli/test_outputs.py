@@ -53,6 +53,7 @@ def test_output_file_is_for_the_report_without_a_file() -> None:
     [
         (("--output-format", "sarf"), "`sarf` is none of concise, full, "),
         (("--output-format", "sarf"), "; did you mean `sarif`?"),
+        (("--output-format", "json-lines"), "; did you mean `jsonl`?"),
         (("--output-format", "json="), "`json=` names no file"),
         (("--output-format", "full", "--output-format", "json"), "`full` and `json` cannot go to one place"),
         (("-o", "x", "--output-format", "json=y"), "`--output-file` has nothing to hold"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from project import project as written
 
-from amplint.diagnostics import FileReport
+from amplint.diagnostics import FLOAT16_TRAINING, FileReport
 from amplint.engine import linter
 from amplint.engine.config import Overrides, SettingsResolver
 from amplint.engine.discovery import FoundFile, discover
@@ -16,7 +16,6 @@ from amplint.engine.neighbours import project_files, project_of
 from amplint.engine.relevance import awaited, matters
 from amplint.engine.runner import RunOptions, run
 from amplint.engine.waiting import FEW
-from amplint.file import FLOAT16_TRAINING
 from amplint.source import Source
 
 UNCACHED = RunOptions(jobs=1, no_cache=True)

@@ -62,6 +62,9 @@ per-file-ignores = { "tests/" = ["AMP1"], "*.py" = [] }
         ("selct = []", "pyproject.toml:4: unknown key `selct`; did you mean `select`?"),
         ("extend_select = []", "pyproject.toml:4: unknown key `extend_select`; did you mean `extend-select`?"),
         ("zzz = 1", "pyproject.toml:4: unknown key `zzz`"),
+        ("extend = '../a.toml'", "pyproject.toml:4: unknown key `extend`; no settings of other files are added"),
+        ("lint = {}", "pyproject.toml:4: unknown key `lint`; all keys stand in one table, without `lint`"),
+        ("extend-exclude = []", "pyproject.toml:4: unknown key `extend-exclude`; did you mean `exclude`?"),
         ("select = 'AMP101'", "pyproject.toml:4: `select` must be a list of strings"),
         ("ignore = [1]", "pyproject.toml:4: `ignore` must be a list of strings"),
         ("per-file-ignores = ['a']", "pyproject.toml:4: `per-file-ignores` must be a table of patterns"),
@@ -252,3 +255,16 @@ def test_bad_settings_on_the_command_line(text: str, message: str) -> None:
         inline([text])
     assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)
+
+
+def test_broken_settings_around_the_current_folder_say_why_they_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "amplint.toml", "nonsense = 1")
+    inner = tmp_path / "checkout"
+    inner.mkdir()
+    monkeypatch.chdir(inner)
+    with pytest.raises(ConfigError, match="unknown key `nonsense`.*; it holds here .* `--isolated`"):
+        SettingsResolver(Overrides()).for_folder(inner)
+    pyproject(inner)
+    assert SettingsResolver(Overrides()).for_folder(inner).origin == "pyproject.toml"

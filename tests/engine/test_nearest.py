@@ -6,7 +6,7 @@ import pytest
 
 from amplint.engine.nearest import nearest
 
-VALID = ["AMP101", "AMP110", "AMP211", "clip-before-unscale", "fp16-without-scaler", "ALL", "torch-version"]
+VALID = ["AMP101", "AMP110", "AMP211", "clip-before-unscale", "fp16-without-scaler", "ALL", "torch-version", "ignore"]
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,12 @@ VALID = ["AMP101", "AMP110", "AMP211", "clip-before-unscale", "fp16-without-scal
         ("torch_version", "torch-version"),
         ("", ""),
         ("quite-something-else", ""),
+        ("nope", ""),
+        ("torch", "torch-version"),
+        ("clip-unscale", "clip-before-unscale"),
+        ("ignored", "ignore"),
+        ("extend-ignore", "ignore"),
+        ("force-ignore", "ignore"),
     ],
 )
 def test_what_is_near(word: str, meant: str) -> None:

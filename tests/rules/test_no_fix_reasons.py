@@ -16,7 +16,7 @@ SHARED = "the number is also used where nothing shows whether it may change"
     [
         ("AMP101", "accumulation_clip_every_microbatch", {OTHER_TIMES}),
         ("AMP101", "flag_twice_scaler_only_with_amp", {"AMP may be off here, and the scaler None"}),
-        ("AMP301", "power_base", {"the gradient would overflow in a cast of the operand, too"}),
+        ("AMP301", "power_base", {"with `.float()` on the operand the gradient would overflow all the same"}),
         ("AMP301", "exp_inplace", {"an in-place form keeps the dtype of the tensor"}),
         ("AMP301", "narrowed_result", {"only you can say whether the result has to be float16"}),
         ("AMP305", "no_dimension", {"the dimension is not written out here"}),

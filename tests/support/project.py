@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 from amplint.diagnostics import Diagnostic, FileReport
@@ -80,8 +82,26 @@ def found_in(root: Path, *paths: str, select: tuple[str, ...] = ("ALL",), ignore
     others = neighbours(files, named, resolver)
     reports = list(run(files, RunOptions(1, no_cache=True), others=others))
     assert not [report.error for report in reports if report.error]
+    for item, report in zip(files, reports):
+        unnamed = [each for each in report.diagnostics if not _names_a_file(each)]
+        assert not unnamed or not _missing_alone(item, unnamed), f"{item.display} does not say what it rests on"
     return {
         f"{item.path.relative_to(root.resolve()).as_posix()}:{each.range.start.row} {each.code}"
         for item, report in zip(files, reports)
         for each in report.diagnostics
     }
+
+
+def _names_a_file(finding: Diagnostic) -> bool:
+    """Whether a finding names another file: by a second location, or in its words."""
+    return any(related.path for related in finding.related) or ".py" in finding.message + finding.note
+
+
+def _missing_alone(item: FoundFile, findings: list[Diagnostic]) -> list[Diagnostic]:
+    """The findings in a file that are not there when it is all that there is: they rest on other files."""
+    with tempfile.TemporaryDirectory() as folder:
+        alone = Path(folder, item.path.name)
+        alone.write_bytes(item.path.read_bytes())
+        report = check_bytes(str(alone), alone.read_bytes(), replace(item.settings, root=Path(folder)), alone)
+    known = {(each.code, each.range.start) for each in withdraw(report, report.facts).diagnostics}
+    return [each for each in findings if (each.code, each.range.start) not in known]

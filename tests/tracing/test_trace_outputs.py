@@ -17,8 +17,9 @@ from program import amplint, environment, problems
 
 pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[verify]'")
 
+from amplint.report.trace import text
 from amplint.report.trace.page import render
-from amplint.tracing.trace_record import LostGradients, TraceRecord
+from amplint.tracing.trace_record import LostGradients, StepTotals, TraceRecord
 from amplint.tracing.warnings import warnings_of
 
 SCRIPT = """\
@@ -97,6 +98,24 @@ def test_the_page_is_drawn_by_a_browser(tmp_path: Path) -> None:
     assert answer(page, "page.body.textContent.includes('the logarithm of zero')", tmp_path) == "true"
     assert_fits_a_phone(page, tmp_path)
     assert_charts_fit_paper(page, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("totals", "said"),
+    [
+        (StepTotals(9), ["No value that is not finite has reached the loss or the gradients."]),
+        (
+            StepTotals(9, skipped=1),
+            [
+                "No value that is not finite has reached the loss or the gradients, but for steps that the scaler skipped."
+            ],
+        ),
+        (StepTotals(9, lost=2), []),
+    ],
+)
+def test_that_all_was_finite_is_said_where_it_was(totals: StepTotals, said: list[str]) -> None:
+    record = TraceRecord("train.py", "cpu", "2.13.0", totals=totals)
+    assert [line for line in text.render(record) if line.startswith("No value")] == said
 
 
 def test_lost_gradients_are_told_by_layer() -> None:

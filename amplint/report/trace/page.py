@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from amplint.report.charts import scripts
 from amplint.report.markup import escape, opening, prose
-from amplint.report.trace.text import course_of, operand_in_words, outcome_of, range_in_words
+from amplint.report.trace.text import course_of, operand_in_words, outcome_of, passed_cells, range_in_words
 from amplint.report.trace.timeline import timeline
 from amplint.tracing.step_profile import StepProfile
 from amplint.tracing.trace_record import FirstNonFinite, TraceRecord
@@ -68,6 +68,10 @@ def _story(record: TraceRecord, first: FirstNonFinite) -> Iterator[str]:
     where = f" in <code>{escape(first.module)}</code> ({escape(first.kind)})" if first.module else ""
     what = f"<code>{escape(first.operation)}</code>" if first.operation else prose(first.what)
     yield f'<h2>How it came to inf or NaN<small>step {first.step}, {direction} pass</small></h2>\n<ol class="story">\n'
+    if first.before:
+        rows = [(one.module, one.kind, *passed_cells(one)) for one in first.before]
+        table = html_table(("Module", "Class", "Largest value given", "Largest value back"), rows)
+        yield f"<li>These modules ran before it:{table}</li>\n"
     if first.operands:
         given = "".join(f"<li>{prose(operand_in_words(one))}</li>" for one in first.operands)
         yield f"<li>The last values before it were these:<ul>{given}</ul></li>\n"

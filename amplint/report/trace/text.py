@@ -7,7 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from amplint.report.escape import printable
 from amplint.tracing.step_profile import StepProfile
-from amplint.tracing.trace_record import FirstNonFinite, SeenDefect, TensorRange, TraceRecord
+from amplint.tracing.trace_record import FirstNonFinite, PassedModule, SeenDefect, TensorRange, TraceRecord
+
+_PASSED = 8
+"""Modules before the first value that is not finite, of which it is told."""
 
 
 def render(record: TraceRecord) -> Iterator[str]:
@@ -25,8 +28,9 @@ def render(record: TraceRecord) -> Iterator[str]:
         yield from _first(record.first)
         if outcome := outcome_of(record):
             yield f"  in the end: {outcome}"
-    elif record.totals.tried or not record.error:
-        yield "No value that is not finite has reached the loss or the gradients."
+    elif not record.totals.lost and (record.totals.tried or not record.error):
+        but = ", but for steps that the scaler skipped" if record.totals.skipped else ""
+        yield f"No value that is not finite has reached the loss or the gradients{but}."
     for one in record.defects:
         yield _defect(one)
     yield from _dtypes(record)
@@ -76,6 +80,11 @@ def _first(first: FirstNonFinite) -> Iterator[str]:
         yield f"    from {operand_in_words(operand)}"
     page = f" (see `amplint explain {first.rule}`)" if first.rule else ""
     yield f"  why: {first.why}{page}"
+    if first.before:
+        yield "  modules before it, and the largest value that each was given and gave:"
+        shown = first.before[-_PASSED:]
+        width = max(len(printable(one.module)) for one in shown)
+        yield from (f"    {printable(one.module):{width}}  {_passed(one)}" for one in shown)
 
 
 def range_in_words(one: TensorRange) -> str:
@@ -89,6 +98,16 @@ def operand_in_words(one: TensorRange) -> str:
     """What went into an operation, in a few words; a weight by its name."""
     name = f"`{printable(one.name)}`, " if "." in one.name else ""
     return f"{name}{range_in_words(one)}"
+
+
+def passed_cells(one: PassedModule) -> tuple[str, str]:
+    """What a module was given, and what it gave, in a few words each."""
+    given, gave = (f"{each.dtype} {each.largest:.4g}" if each is not None else "" for each in (one.given, one.gave))
+    return given, f"gradient {gave}" if one.backward else gave or "(still running)"
+
+
+def _passed(one: PassedModule) -> str:
+    return " -> ".join(filter(None, passed_cells(one)))
 
 
 def outcome_of(record: TraceRecord) -> str:

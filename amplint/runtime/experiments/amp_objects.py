@@ -70,11 +70,29 @@ def made_in(file: File) -> list[tuple[AmpObject, cst.CSTNode]]:
             continue
         for name in sorted(file.names.resolve(node)):
             if not any(arg.star for arg in args):
-                found.append((_construction(file, name, args), call))
+                found.append((construction(file, name, args), call))
     return found
 
 
-def _construction(file: File, name: str, args: Sequence[cst.Arg]) -> AmpObject:
+def is_bare(file: File, node: cst.CSTNode) -> bool:
+    """Whether an expression is a statement that makes a region, and drops it.
+
+    Args:
+        file: the file.
+        node: the expression.
+    """
+    is_statement = isinstance(file.tree.parent(node), cst.Expr)
+    return is_statement and isinstance(node, cst.Call) and file.contexts.only_makes(node)
+
+
+def construction(file: File, name: str, args: Sequence[cst.Arg]) -> AmpObject:
+    """A region or a scaler with all its settings.
+
+    Args:
+        file: the file.
+        name: the full name of the class.
+        args: what it is given.
+    """
     is_scaler = name in torch_names.GRAD_SCALER
     settings = dict(_SCALER if is_scaler else _REGION)
     devices = torch_names.GRAD_SCALER_DEVICE if is_scaler else torch_names.AUTOCAST_DEVICE

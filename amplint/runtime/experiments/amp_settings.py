@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from amplint.model.torch import precision
 from amplint.rule import File
 from amplint.runtime.criterion import Observation, Question
-from amplint.runtime.experiments.amp_objects import DEVICE, ENABLED, AmpObject, Text, made_in
+from amplint.runtime.experiments.amp_objects import DEVICE, ENABLED, AmpObject, Text, is_bare, made_in
 
 _NEVER_GROWS = 10**6
 """So many steps without an overflow there are not."""
@@ -73,13 +73,13 @@ def _pairs(own: File, after: File) -> Iterator[tuple[AmpObject, AmpObject]]:
 
 
 def unlike(own: File, after: File) -> tuple[list[AmpObject], list[AmpObject]]:
-    """The regions and scalers of one file that another has not, and those that it has instead.
+    """The regions and scalers of one file that another has not, and those that it has instead; those that are dropped aside.
 
     Args:
         own: the file with amplint's own fix.
         after: the file with the repair.
     """
-    mine, theirs = (Counter(made for made, _ in made_in(file)) for file in (own, after))
+    mine, theirs = (Counter(made for made, call in made_in(file) if not is_bare(file, call)) for file in (own, after))
     return list((mine - theirs).elements()), list((theirs - mine).elements())
 
 

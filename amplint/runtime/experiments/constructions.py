@@ -12,6 +12,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,6 +25,7 @@ from amplint.model.literals import number
 from amplint.model.torch import names as torch_names
 from amplint.rule import File
 from amplint.runtime.experiments import deprecated_names
+from amplint.runtime.experiments.chosen_objects import entered_again, unexplained
 from amplint.runtime.measures.measurement import NONE, Figure, Measurement
 from amplint.runtime.recording.patches import Patches
 from amplint.runtime.training.run_record import NotReplayable
@@ -63,9 +65,38 @@ def constructed(before: File, after: File, diagnostic: Diagnostic, device: str, 
     """
     pair = _pair(before, after, diagnostic)
     if pair is None:
-        raise NotReplayable("what is constructed is not found again")
+        return _chosen(before, after, diagnostic)
     with _apart():
         first, second = _Made(before, pair[0]), _Made(after, pair[1])
+    return Measurement(_figures(first, second))
+
+
+def _chosen(before: File, after: File, diagnostic: Diagnostic) -> Measurement:
+    """The same of a name that stands for several classes, by conditions that choose what is entered afterwards, too.
+
+    Raises:
+        NotReplayable: not the same is entered under the same conditions.
+    """
+    row = diagnostic.range.start.row
+    for mine, theirs in entered_again(before, after, row):
+        is_it = isinstance(mine.item, cst.Call) and before.range(mine.item.func) == diagnostic.range
+        if is_it and mine.choice == theirs.choice:
+            with _apart():
+                figures = [
+                    replace(figure, name=f"{figure.name} ({one.name})")
+                    for key, one in mine.choice.items()
+                    for figure in _figures(
+                        _Made(before, one.call.func, one.name),
+                        _Made(after, theirs.choice[key].call.func, theirs.choice[key].name),
+                    )
+                ]
+            figures.sort(key=lambda each: each.before == each.after)
+            return Measurement(tuple(figures), beyond=unexplained(before, after, row))
+    raise NotReplayable("what is constructed is not found again")
+
+
+def _figures(first: _Made, second: _Made) -> tuple[Figure, ...]:
+    """The error and the settings, as far as they tell anything."""
     figures = [Figure(observables.RAISED, first.error, second.error, NONE)]
     for name in dict.fromkeys((*first.settings, *second.settings)):
         was, is_ = first.settings.get(name, NONE), second.settings.get(name, NONE)
@@ -73,14 +104,19 @@ def constructed(before: File, after: File, diagnostic: Diagnostic, device: str, 
             Figure(name, was, is_, first.meant.get(name, is_.partition(":")[0] if isinstance(is_, str) else is_))
         )
     telling = [each for each in figures if len({each.before, each.after, each.reference}) > 1]
-    return Measurement(tuple(telling or figures[:1]))
+    return tuple(telling or figures[:1])
 
 
 def _pair(before: File, after: File, diagnostic: Diagnostic) -> tuple[_Node, _Node] | None:
-    """The use of a name that a diagnostic is about, and its counterpart in the file with the fix."""
+    """The use of a name that a diagnostic is about, and its counterpart in the file with the fix; None where they may mean
+    several things."""
     uses, counterparts = _uses(before), _uses(after)
     place = next((index for index, node in enumerate(uses) if before.range(node) == diagnostic.range), None)
-    return None if place is None or len(counterparts) != len(uses) else (uses[place], counterparts[place])
+    if place is None or len(counterparts) != len(uses):
+        return None
+    pair = uses[place], counterparts[place]
+    is_certain = all(len(file.names.resolve(node)) == 1 for file, node in zip((before, after), pair))
+    return pair if is_certain else None
 
 
 def _uses(file: File) -> list[_Node]:
@@ -88,7 +124,7 @@ def _uses(file: File) -> list[_Node]:
     return sorted(file.names.references(_NAMES), key=file.tree.span)
 
 
-def _name(file: File, node: _Node) -> str:
+def _name(file: File, node: cst.BaseExpression) -> str:
     """The full name of what a node names, of which there is one."""
     [name] = file.names.resolve(node)
     return name
@@ -113,11 +149,11 @@ class _Made:
     `meant` are settings that the first argument, wherever it landed, was plainly meant for.
     """
 
-    def __init__(self, file: File, node: _Node) -> None:
+    def __init__(self, file: File, node: cst.BaseExpression, name: str = "") -> None:
         self.error, self.warned = NONE, 0
         self.settings: dict[str, float | str] = {}
         self.meant: dict[str, float | str] = {}
-        name = _name(file, node)
+        name = name or _name(file, node)
         positional, keywords = _arguments(file, node)
         if name in torch_names.GRAD_SCALER:
             self._mean(positional)
@@ -167,7 +203,7 @@ def _without_gpu(name: str, positional: list[Any], keywords: dict[str, Any]) -> 
 # -- arguments ---------------------------------------------------------------------------------------------------------
 
 
-def _arguments(file: File, node: _Node) -> tuple[list[Any], dict[str, Any]]:
+def _arguments(file: File, node: cst.BaseExpression) -> tuple[list[Any], dict[str, Any]]:
     call = file.tree.parent(node)
     if isinstance(call, cst.Decorator):  # decorating with the function itself
         return [_decorated], {}

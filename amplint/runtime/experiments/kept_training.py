@@ -28,9 +28,6 @@ _PARTS: Mapping[str, tuple[type, ...]] = {
 }
 """Of what training is made; the words say what is lost."""
 
-_LEFT_TO = {"AMP201": "AMP212"}
-"""What a rule leaves to one that says worse of the same region."""
-
 
 def new_or_lost(before: File, own: File, after: File) -> Iterator[Observation]:
     """Defects that neither the code as it stands has nor the fix of the rule leaves, and parts of training that are gone.
@@ -63,7 +60,7 @@ def new_defects(before: File, own: File, after: File) -> Iterator[Observation]:
     mine, theirs, new = map(_certain, (before, own, after))
     told = {rule.code for rule in mine}
     for rule, count in new.items():
-        if count > max(mine[rule], theirs[rule]) and _LEFT_TO.get(rule.code) not in told:
+        if count > max(mine[rule], theirs[rule]) and rule.yields_to not in told:
             yield Observation(Question.NEW, f"the defect {rule.name} ({rule.code})", True, False)
 
 

@@ -11,6 +11,8 @@ from amplint.diagnostics import Diagnostic
 from amplint.model import observables
 from amplint.roles.region_makers import Maker
 from amplint.rule import File
+from amplint.runtime.experiments.amp_objects import is_bare
+from amplint.runtime.experiments.chosen_objects import chosen, entered_again, guards_of, unexplained
 from amplint.runtime.experiments.matmul_dtype import product_dtype
 from amplint.runtime.measures.measurement import NONE, Figure, Measurement
 from amplint.runtime.training.run_record import NotReplayable
@@ -29,6 +31,9 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
     Raises:
         NotReplayable: the place is not found again, or what it enters is not known.
     """
+    dropped = next((each for each in before.tree.find(cst.Expr) if _is_at(before, each, diagnostic)), None)
+    if dropped is not None:
+        return _dropped(before, after, dropped, device)
     places, counterparts = _places(before), _places(after)
     index = next((index for index, node in enumerate(places) if before.range(_named(node)) == diagnostic.range), None)
     if index is None or len(places) != len(counterparts):
@@ -52,6 +57,33 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
             Figure(observables.ENTERED, entered, product_dtype(None if kept_out else region, device), meant),
         )
     )
+
+
+def _is_at(file: File, statement: cst.Expr, diagnostic: Diagnostic) -> bool:
+    """Whether a diagnostic is about a region that a statement makes and drops."""
+    call = statement.value
+    return isinstance(call, cst.Call) and is_bare(file, call) and file.range(call.func) == diagnostic.range
+
+
+def _dropped(before: File, after: File, statement: cst.Expr, device: str) -> Measurement:
+    """What becomes of a region that is made and dropped, where the same is entered in both files under its conditions.
+
+    Raises:
+        NotReplayable: it is not: how far the region was to reach is not known.
+    """
+    row = before.range(statement).start.row
+    guards = guards_of(before, statement)
+    for mine, theirs in entered_again(before, after, row):
+        key = guards - mine.guards
+        now = theirs.choice.get(key)
+        if now is None or mine.choice != theirs.choice or now not in chosen(before, statement.value).values():
+            continue
+        left = [each for each in after.tree.find(cst.Expr) if is_bare(after, each.value)]
+        is_left = any(guards_of(after, each) == key | theirs.guards for each in left)
+        region = None if is_left else after.contexts.of(now.call)
+        figure = Figure(observables.ENTERED, product_dtype(None, device), product_dtype(region, device), "float16")
+        return Measurement((figure,), beyond=unexplained(before, after, row))
+    raise NotReplayable("how far the region was meant to reach is not known")
 
 
 def _places(file: File) -> list[cst.BaseExpression]:

@@ -26,6 +26,7 @@ from amplint.runtime.numeric.expression import (
 from amplint.runtime.numeric.sources import BodyScope
 from amplint.runtime.numeric.terms import Terms
 from amplint.syntax.names import dotted
+from amplint.syntax.nodes import is_reference
 
 _MODULES = {
     "torch": "torch", "torch.nn.functional": "functional", "torch.special": "special", "torch.linalg": "linalg",
@@ -215,7 +216,7 @@ class CallTerms(Terms):
     def _layer(self, func: cst.BaseExpression, scope: BodyScope) -> Layer | None:
         if isinstance(func, cst.Call) and isinstance(made := self.facts.seen(func, scope.frame).value, Layer):
             return made
-        found = self.read(func, scope) if isinstance(func, (cst.Name, cst.Attribute, cst.Subscript)) else None
+        found = self.read(func, scope) if is_reference(func) else None
         return found.value if isinstance(found, Thing) and isinstance(found.value, Layer) else None
 
     def _through(self, layer: Layer, node: cst.Call, given: GivenValues, scope: BodyScope) -> Expression:

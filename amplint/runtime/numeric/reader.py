@@ -16,6 +16,7 @@ from amplint.runtime.numeric.facts import DtypeTrace
 from amplint.runtime.numeric.sources import BodyScope
 from amplint.runtime.numeric.terms import BINARY
 from amplint.syntax.names import dotted
+from amplint.syntax.nodes import is_sequence
 
 _UNROLLED = 8
 
@@ -168,7 +169,7 @@ class Reader(Choices):
             self.results.append(BodyResult(kind, occurrence, computable(value), id(value) in self.scaled))
 
     def _assign(self, target: cst.BaseExpression, value: Expression, scope: BodyScope) -> None:
-        if isinstance(target, (cst.Tuple, cst.List)):
+        if is_sequence(target):
             self._unpack(target, value, scope)
         elif isinstance(target, cst.Subscript):
             base, index = self.read(target.value, scope), self.index(target, scope)
@@ -204,7 +205,7 @@ class Reader(Choices):
 
     def _forget(self, target: cst.CSTNode, scope: BodyScope) -> None:
         """What a target holds comes from outside: the dtype flow tells what is known of it."""
-        if isinstance(target, (cst.Tuple, cst.List)):
+        if is_sequence(target):
             for element in target.elements:
                 self._forget(element.value, scope)
         elif isinstance(target, (cst.Name, cst.Attribute)):

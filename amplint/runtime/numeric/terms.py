@@ -22,6 +22,7 @@ from amplint.runtime.numeric.expression import (
 )  # fmt: skip
 from amplint.runtime.numeric.sources import BodyScope, Sources
 from amplint.syntax.names import dotted
+from amplint.syntax.nodes import is_sequence
 
 BINARY: dict[type[cst.CSTNode], str] = {
     cst.Add: "add", cst.Subtract: "sub", cst.Multiply: "mul", cst.Divide: "truediv", cst.Power: "pow",
@@ -88,7 +89,7 @@ class Terms(Sources):
             return Literal(node.evaluated_value)
         if isinstance(node, cst.Ellipsis):
             return Literal(...)
-        if isinstance(node, (cst.Tuple, cst.List)):
+        if is_sequence(node):
             if any(isinstance(element, cst.StarredElement) for element in node.elements):
                 return Outside(self.words(node))
             items = tuple(self.read(element.value, scope) for element in node.elements)

@@ -22,6 +22,7 @@ from amplint.runtime.changes import changes
 from amplint.runtime.criterion import Observation, Question, judge, unmeasured
 from amplint.runtime.experiments import carried_states, other_repairs
 from amplint.runtime.experiments.by_observable import EXPERIMENTS
+from amplint.runtime.left_code import newly_left
 from amplint.runtime.measures import linear_products
 from amplint.runtime.measures.measurement import Measurement
 from amplint.runtime.none_arguments import newly_none
@@ -73,6 +74,9 @@ def replay(
     if unbound and outcome.verdict in (CONFIRMED, PARTLY):
         reason = f"on another path the change leaves {', '.join(f'`{name}`' for name in unbound)} without a value"
         return replace(outcome, verdict=NOT_REPLAYABLE, reason=reason)
+    left = [] if is_patch else newly_left(before.text, after.text)
+    if left and outcome.verdict in (CONFIRMED, PARTLY):
+        return replace(outcome, verdict=NOT_REPLAYABLE, reason=f"the change does more than is replayed: {left[0]}")
     return outcome
 
 
@@ -144,10 +148,11 @@ def _by_template(
     beyond = other_repairs.other_than_own(before, *compared)
     told = [*other_repairs.compare(before, own, after, observable.measure)] if beyond else []
     told += other_values(own, after, seed) if beyond and not is_patch else ()
+    aside: tuple[str, ...] = ()
     if is_patch and beyond:
         beyond, is_alone = other_repairs.in_patch(before, *compared, diagnostic)
         if not is_alone:  # what other functions lose is told, and does not refute
-            beyond, told = (*beyond, *(each.what for each in told if each.is_spoiled)), []
+            aside, told = tuple(each.what for each in told if each.is_spoiled), []
     if observable.measure == RESUMED and carried_states.asks_less(before, own, after, diagnostic):
         beyond = (*beyond, "the state of a scaler that may not be there")
     if is_patch and observable.measure == RESUMED and carried_states.is_left_alone(before, after, diagnostic):
@@ -157,6 +162,5 @@ def _by_template(
     except (NotReplayable, CannotMake) as problem:
         return unmeasured(told, Outcome(NOT_REPLAYABLE, str(problem), observable.measure, basis=TEMPLATE))
     observed = [*taken.observations(observable.tolerance), *told]
-    return judge(
-        observed, taken.shown(observable.measure, TEMPLATE), beyond=beyond if taken.beyond is None else taken.beyond
-    )
+    left = beyond if taken.beyond is None else taken.beyond
+    return judge(observed, taken.shown(observable.measure, TEMPLATE), beyond=(*left, *aside))

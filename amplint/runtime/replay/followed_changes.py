@@ -11,7 +11,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from amplint.model.events import Backward, Escape, Scale
+from amplint.model.events import Backward, Escape, OptimizerStep, Scale
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File
 from amplint.runtime.changes import Change, changes, changes_in
@@ -24,7 +24,7 @@ from amplint.runtime.replay.changed_parts import (
     shape_of_test,
     without_known,
 )
-from amplint.runtime.replay.moved_statements import moved_into_regions
+from amplint.runtime.replay.moved_statements import moved_across_regions
 from amplint.runtime.replay.walked_side import ASKING, Side
 from amplint.runtime.statement_parts import conjuncts, has_part
 from amplint.runtime.training.path_facts import feeding
@@ -51,7 +51,7 @@ def changes_of(before: Side, after: Side, own: File | None, kind: HazardKind, is
     texts = before.file.source.text, after.file.source.text
     found = changes(*texts, kind in _ABOUT_REGIONS)
     if kind in _ABOUT_REGIONS:
-        found += moved_into_regions(before, after, own)
+        found += moved_across_regions(before, after, own)
     return changes_in(found, *texts, before.functions | after.functions) if is_patch else found
 
 
@@ -144,7 +144,7 @@ class _Following:
             return False  # the nets of a walk have no parts of their own
         if old is not None and has_parameters_taken(new, change.after) and not after.knows_owners_in(change.after):
             return False
-        if _touches_otherwise(change, before, after):
+        if _touches_otherwise(change, before, after) or (old is None and _trains_again(change.after, after)):
             return False
         if old is not None and new is not None:  # of what is put around the other only that is new
             if has_part(new, old):
@@ -220,6 +220,14 @@ def _touches_otherwise(change: Change, before: Side, after: Side) -> bool:
         {text for row, text in each if (row, text) in side.touching} for each, side in zip(calls, (before, after))
     )
     return bool(mine - theirs and theirs - mine)
+
+
+def _trains_again(statement: ast.stmt | None, side: Side) -> bool:
+    """Whether a statement has an optimizer run a closure: a walk cannot tell two of them from two iterations."""
+    if statement is None or not any(isinstance(each, OptimizerStep) for each in side.events_in(statement)):
+        return False
+    calls = (each for each in ast.walk(statement) if isinstance(each, ast.Call))
+    return any(each.args and ast.unparse(each.func).endswith(".step") for each in calls)
 
 
 def _is_plain(call: ast.Call) -> bool:

@@ -47,27 +47,37 @@ def _conditions(tree: ast.Module, statement: ast.stmt) -> Counter[str]:
     return found
 
 
-def moved_into_regions(before: Side, after: Side, own: File | None) -> list[Change]:
-    """The statements that call something, and that a repair moves into a region, as the fix of the rule does not.
+def moved_across_regions(before: Side, after: Side, own: File | None) -> list[Change]:
+    """The statements that call something, and that a repair moves into a region, or out of one, as the fix of the rule does not.
 
     Args:
         before: the text as it stands.
         after: the text with the repair.
-        own: the text with the fix of the rule; None where that is what is judged, or nobody knows it.
+        own: the text with the fix of the rule; None where that is what is judged, or nobody knows it: then it is not known what
+            was to leave a region.
     """
     headers = _regions(before) | _regions(after)
     functions = before.functions | after.functions
     mine, theirs = (_calls(each.file, headers, functions) for each in (before, after))
     fixed = _calls(own, headers, functions) if own is not None else _Calls((), ())
-    moved = theirs.inside_texts - mine.inside_texts - (fixed.inside_texts - mine.inside_texts)
-    found: list[Change] = []
-    for statement in theirs.inside:
-        text = ast.unparse(statement)
-        old = next((each for each in mine.outside if ast.unparse(each) == text), None)
-        if moved[text] > 0 and old is not None and mine.outside_texts[text] > theirs.outside_texts[text]:
-            moved[text] -= 1
-            found.append(Change(old, statement, old, statement))
+    into = theirs.inside_texts - mine.inside_texts - (fixed.inside_texts - mine.inside_texts)
+    found = list(_moved(into, mine.outside, theirs.inside, mine.outside_texts - theirs.outside_texts))
+    if own is not None:
+        out = theirs.outside_texts - mine.outside_texts - (fixed.outside_texts - mine.outside_texts)
+        found += _moved(out, mine.inside, theirs.outside, mine.inside_texts - theirs.inside_texts)
     return found
+
+
+def _moved(
+    moved: Counter[str], old: Sequence[ast.stmt], new: Sequence[ast.stmt], gone: Counter[str]
+) -> Iterator[Change]:
+    """Those of some statements that are in another place, and not only put in."""
+    for statement in new:
+        text = ast.unparse(statement)
+        was = next((each for each in old if ast.unparse(each) == text), None)
+        if moved[text] > 0 and was is not None and gone[text]:
+            moved[text] -= 1
+            yield Change(was, statement, was, statement)
 
 
 def _regions(side: Side) -> frozenset[str]:
