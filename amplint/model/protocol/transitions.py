@@ -44,6 +44,7 @@ from amplint.model.protocol.contents import (
     Value,
 )
 from amplint.model.protocol.hazards import Hazard, Known, hazards_at
+from amplint.model.protocol.hazards.gradients import early_use
 from amplint.model.protocol.path_state import PathFacts, PathState
 from amplint.model.protocol.state import ANY, ProtocolState
 from amplint.model.protocol.table import Table
@@ -58,18 +59,23 @@ class Protocol:
     `rests` are the steps (the optimizer, and the loops around) for what a loop has left over: no schedule goes by those.
     `advancing` are the loops around the schedules, None where that is not known: they go by steps in the same loops alone.
     `steps_past` is whether an optimizer may step past its scaler, who asks whether overflows were looked for.
+    `unscales` is whether `unscale_` is called, which shows that unknown gradients were used too early.
 
     Args:
         objects: what is known of each reference from its construction.
         nothing_scales: whether the whole program is known to call `scale` nowhere, so that no loss can be scaled.
+        nobody_unscales: whether no code in sight calls `unscale_`, so that a step is what unscales.
     """
 
-    def __init__(self, objects: Mapping[str, ObjectFacts], nothing_scales: bool = False) -> None:
-        self._known = Known(objects, nothing_scales)
+    def __init__(
+        self, objects: Mapping[str, ObjectFacts], nothing_scales: bool = False, nobody_unscales: bool = False
+    ) -> None:
+        self._known = Known(objects, nothing_scales, nobody_unscales)
         self._nothing_scales = nothing_scales
         self.rests: frozenset[tuple[str, tuple[int, ...]]] = frozenset()
         self.advancing: frozenset[tuple[int, ...]] | None = None
         self.steps_past = True
+        self.unscales = True
 
     def apply(self, state: PathState, event: Event, loops: tuple[int, ...] = ()) -> Outcome:
         """The state after an event, and the hazards that the event is.
@@ -108,16 +114,17 @@ class Protocol:
             case ZeroGrad():
                 return self._zero_grad(state, event)
             case GradAccess():
-                return self._forget_grads(state) if event.writes else state
+                return self._forget_grads(state) if event.writes else self._used(state, event)
             case Escape():
                 return self._forget_grads(state).changed(stages=Table(), stepped=Table())
             case OptimizerStep():
                 return self._optimizer_step(self._stepped_directly(state, event, loops), event)
             case Leave():
                 return self._leave(state, event)
-            case Clip() if event.raises:  # an overflow would have ended the iteration here
-                return state.changed(untested=False)
-            case Forward() | CacheCleared() | Clip() | SchedulerStep() | Checkpoint() | Report() | InnerGrad():
+            case Clip():
+                # Where a clip raises, an overflow would have ended the iteration here.
+                return self._used(state.changed(untested=False) if event.raises else state, event)
+            case Forward() | CacheCleared() | SchedulerStep() | Checkpoint() | Report() | InnerGrad():
                 return state
         raise TypeError(f"no transition for {type(event).__name__}")
 
@@ -171,6 +178,16 @@ class Protocol:
             changes[optimizer] = Grad(parts, updated_at=updated_at, onto_unscaled=waits or grad.onto_unscaled)
         return state.with_grads(changes)
 
+    def _used(self, state: ProtocolState, event: Clip | GradAccess) -> ProtocolState:
+        """The state once unknown gradients were used: what unscales them later will show that it was too early."""
+        names, use = self._known.exactly(event), early_use(event)
+        if use is None or not (self._known.nobody_unscales or (names and self.unscales)):
+            return state
+        if not names and self.steps_past and not self._known.is_only(next(iter(self._known.optimizers), "")):
+            return state  # it may be of an optimizer that steps without a scaler
+        used = {name: state.grad(name) for name in names or (*self._known.optimizers, ANY)}
+        return state.with_grads({name: grad.using(use) for name, grad in used.items() if grad.is_unknown})
+
     def _unscale(self, state: ProtocolState, event: Unscale) -> ProtocolState:
         if not event.optimizer:
             return self._forget_grads(state)
@@ -206,6 +223,8 @@ class Protocol:
         grad = state.grad(event.optimizer)
         if not event.optimizer or grad == UNKNOWN_GRAD:
             return state
+        if grad.used and grad._replace(used=frozenset()) == UNKNOWN_GRAD:
+            return self._with_grad(state, event, UNKNOWN_GRAD)
         if self._known.may_step_through(event.optimizer, grad):
             return self._forget_grads(state)
         passed = {
