@@ -13,8 +13,8 @@ from amplint.lowering.graph_tools import events_in
 from amplint.lowering.program import Program
 from amplint.model.event_graph import Call, Function
 from amplint.model.events import Clip, Escape, GradAccess, ScalerStep
-from amplint.syntax.access_paths import called_name
-from amplint.syntax.classes import ClassInfo
+from amplint.syntax.access_paths import called_name, path_of
+from amplint.syntax.class_info import ClassInfo, is_only_announced
 from amplint.syntax.tree import Tree
 
 _UNSCALES = "unscale"
@@ -71,20 +71,46 @@ class Unscaling:
         # What gets hold of a scaler, and is not known, may unscale.
         if Escape in kinds or ScalerStep not in kinds or kinds.isdisjoint({Clip, GradAccess}):
             return False
-        if self.for_others or self._is_unscaled_around(self._program.definition(key)):
+        definition = self._program.definition(key)
+        if self.for_others or self._is_unscaled_around(definition) or self._is_handed_out(definition, functions):
             return False
         others = (function for name, function in functions.items() if name not in below)
         return not any(isinstance(each, GradAccess) and each.writes for one in others for each in events_in(one.body))
 
     def _is_unscaled_around(self, node: cst.FunctionDef | cst.Module) -> bool:
-        """Whether the class of a function unscales, or a base; outside of classes, whether anything in the file does."""
+        """Whether the class of a function unscales, or a class that it has to do with may.
+
+        Outside of classes, anything in the file may; a function may unscale the gradients of a class.
+        """
         owner = self._program.classes.owner(node)
         if owner is None:
             return bool(self._rows)
+        if not _is_all_there(owner) or any(around is None for _, around in self._own):
+            return True
         homes = [self._program.tree.home(each.node) for each in owner.lineage]
         if any(home is not self._program.tree and _speaks(home) for home in homes):
             return True
         return any(around is not None and around in owner.lineage for _, around in self._own)
+
+    def _is_handed_out(self, node: cst.FunctionDef | cst.Module, functions: Mapping[str, Function]) -> bool:
+        """Whether a class, or outside of classes the file, gives the scaler, or the instance, to something unknown."""
+        owner = self._program.classes.owner(node)
+        scopes = [info.node for info in owner.lineage] if owner is not None else [self._program.tree.module]
+        calls = [call for scope in scopes for call in self._program.tree.inside(scope, cst.Call) if self._gives(call)]
+        if not calls:
+            return False
+        escapes = {each.site for one in functions.values() for each in events_in(one.body) if isinstance(each, Escape)}
+        return any(self._program.site(call) in escapes for call in calls)
+
+    def _gives(self, call: cst.Call) -> bool:
+        given = [arg.value for arg in call.args]
+        return any(path_of(each) == "self" or self._program.roles.of(each).role == "scaler" for each in given)
+
+
+def _is_all_there(info: ClassInfo) -> bool:
+    """Whether every method of a class is in sight: nothing comes from an unknown base, or is left to classes below."""
+    methods = {name: node for each in reversed(info.lineage) for name, node in each.methods.items()}
+    return info.closed and not any(map(is_only_announced, methods.values()))
 
 
 def reached_from(key: str, functions: Mapping[str, Function]) -> Collection[str]:
