@@ -40,6 +40,16 @@ def dress(made: figure) -> None:
     made.min_border_left = 70
 
 
+def put_legend_above(made: figure) -> None:
+    """Name the lines of a chart above it, where they cover nothing."""
+    legend = made.legend[0]
+    made.add_layout(legend, "above")
+    legend.orientation, legend.location = "horizontal", "right"
+    legend.padding = legend.margin = 0
+    legend.background_fill_alpha = legend.border_line_alpha = 0
+    legend.label_text_color, legend.label_text_font_size = INK, "11px"
+
+
 def embedded(layout: Any, words: str) -> str:
     """Charts as an element of a page that can be reached by the keyboard, read aloud, and printed.
 

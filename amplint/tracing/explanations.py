@@ -68,9 +68,13 @@ def why_not_finite(
     rule = _RULES.get(operation, "")
     if undefined and (why := _undefined(operation, operands, args)):
         return Reason(why)
+    if operation == "_linalg_slogdet":
+        return Reason("the logarithm of a determinant that is zero")
     pole = _LOGARITHMS.get(operation)
     if pole is not None and any(bool((one == pole).any()) for one in operands):
         return Reason(f"the logarithm of zero{_lost_epsilon(operands)}", rule)
+    if operation == "pow" and (why := _power_of_zero(args)):
+        return Reason(why)
     position = _DIVISORS.get(operation, len(args))
     divisor = torch.as_tensor(args[position]) if position < len(args) else None
     if divisor is not None and bool((divisor == 0).any()):
@@ -102,6 +106,8 @@ def _undefined(operation: str, operands: Sequence[torch.Tensor], args: Sequence[
         return "the mean of nothing: there is no element"
     if operation in _MEANS and operation != "mean":
         return "the mean of nothing: every target is ignored, or has the weight zero"
+    if operation == "_weight_norm_interface":
+        return "0/0: a weight of norm zero has no direction"
     if operation in _DEVIATIONS:
         return "the deviation of a single value, or of none"
     lowest = min((float(one.min()) for one in operands[:1] if one.numel()), default=0.0)
@@ -113,6 +119,13 @@ def _undefined(operation: str, operands: Sequence[torch.Tensor], args: Sequence[
         return f"a negative number ({lowest:.4g}) to a power that is no whole number"
     if operation in ("acos", "asin") and float(first.abs().max()) > 1:
         return f"`{operation}` is not defined beyond 1 ({float(first.abs().max()):.8g})"
+    return ""
+
+
+def _power_of_zero(args: Sequence[Any]) -> str:
+    base, exponent = map(torch.as_tensor, args[:2])
+    if bool(((base == 0) & (exponent < 0)).any()):
+        return f"zero to the power of {float(exponent.min()):.4g}: a division by zero{_lost_epsilon([base])}"
     return ""
 
 

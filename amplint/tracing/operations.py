@@ -32,6 +32,8 @@ _MOVES = frozenset(
     "slice split split_with_sizes squeeze stack t transpose unbind unsqueeze view _unsafe_view".split()
 )
 """Operations that pass on what they are given: it is asked where it comes from where something is computed from it."""
+_BATCH_NORMS = frozenset({"native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm"})
+"""Operations whose fourth and fifth argument, the averages, are only written to where the sixth says that they train."""
 
 
 class _Origin(NamedTuple):
@@ -99,12 +101,13 @@ class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         args = as_given(func, args)
         spot = self._whereabouts.now()
-        kept = tree_map_only(torch.Tensor, torch.clone, args) if func._schema.is_mutable else args
+        read = _as_read(func, args)
+        kept = tree_map_only(torch.Tensor, torch.clone, read) if func._schema.is_mutable else read
         result = func(*args, **kwargs)
         if not func.overloadpacket.__name__.startswith(_UNWRITTEN):
             made = [one for one in _floats(args if result is None else result) if not is_finite(one)]
             if made:
-                self._judge(_Call(spot, func, kept, kwargs, _floats(args), _floats(kept)), made)
+                self._judge(_Call(spot, func, kept, kwargs, _floats(read), _floats(kept)), made)
         if spot.backward:
             path, _ = self._modules.named(spot.running)
             self.underflow.add((path, str(spot.place or "?")), func, kept, kwargs, result)
@@ -126,7 +129,7 @@ class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
         known = [
             origin for was_nan, origin in bad if origin is not None and (was_nan or not origin.is_foreign or not nan)
         ]
-        strange = any(was_nan and origin is None for was_nan, origin in bad)
+        strange = nan and any(was_nan and origin is None for was_nan, origin in bad)
         is_foreign = False
         if known and not strange:
             number, found, is_foreign = min(known, key=lambda one: (one.is_foreign, one.number))[1:]
@@ -175,6 +178,13 @@ def as_given(func: Any, args: Any) -> Any:
     """
     if args and isinstance(args[0], (bool, int, float)) and str(func._schema.arguments[0].type) == "Tensor":
         return torch.tensor(args[0]), *args[1:]
+    return args
+
+
+def _as_read(func: Any, args: Any) -> Any:
+    """The arguments of an operation without those that it writes to and does not read."""
+    if func.overloadpacket.__name__ in _BATCH_NORMS and args[5]:
+        return (*args[:3], None, None, *args[5:])
     return args
 
 

@@ -8,6 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[verify]'")
 
+from torch.utils._pytree import tree_leaves  # noqa: E402
+
 from amplint.tracing.explanations import exact_results, why_not_finite  # noqa: E402
 
 LOST = " in float16, in which everything below 2.98e-08 is zero"
@@ -29,6 +31,11 @@ CASES = {
     "number": (aten.div.Tensor, (torch.ones(1), 0), "a division by zero", ""),
     "root": (aten.sqrt.default, (torch.tensor([-1.0]),), "the root of a negative number (-1)", ""),
     "wide": (aten.exp.default, (torch.tensor([1e6]),), "overflow: the result is beyond 3.40282e+38", "AMP301"),
+    "power": (aten.pow.Tensor_Scalar, (torch.zeros(1), -0.5), "zero to the power of -0.5: a division by zero", ""),
+    "direction": (
+        aten._weight_norm_interface.default, (torch.zeros(2, 3), torch.ones(2, 1)), "0/0: a weight of norm zero", "",
+    ),
+    "determinant": (aten._linalg_slogdet.default, (torch.zeros(2, 2),), "the logarithm of a determinant that is zero", ""),
     "log1p": (aten.log1p.default, (torch.tensor([-1.0]),), "the logarithm of zero", ""),
     "negative": (aten.log.default, (torch.tensor([-2.0]),), "the logarithm of a negative number (-2)", ""),
     "nothing": (aten.mean.default, (torch.empty(0),), "the mean of nothing", ""),
@@ -41,7 +48,7 @@ CASES = {
 def test_causes(case: str) -> None:
     call, args, why, rule = CASES[case]
     result = call(*args)
-    assert not torch.isfinite(result).all()
+    (result,) = [one for one in tree_leaves(result) if not torch.isfinite(one).all()]
     reason = why_not_finite(call.overloadpacket.__name__, call, args, {}, result)
     assert reason.why.startswith(why)
     assert reason.rule == rule

@@ -123,8 +123,9 @@ def test_lost_gradients_are_told_by_layer() -> None:
     lost = [LostGradients("Net.head", "train.py:9", 1.0), LostGradients("", "train.py:4", 0.25)]
     record = TraceRecord("train.py", "cuda", "2.13.0", lost=lost)
     shown = "".join(render(record))
-    assert "<td>Net.head</td><td>train.py:9</td><td>100%</td>" in shown
-    assert "<td>outside of modules</td><td>train.py:4</td><td>25%</td>" in shown
+    words = "<td class=words>"
+    assert f"{words}Net.head</td>{words}train.py:9</td><td>100%</td>" in shown
+    assert f"{words}outside of modules</td>{words}train.py:4</td><td>25%</td>" in shown
     assert warnings_of(record, ()) == [
         "100% of the gradients of `Net.head` are lost: float16 makes them zero. So are more than 20% of those of 1 other place."
     ]

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from amplint.profile.profile_record import ModeSummary, ProfileRecord
-from amplint.report.charts import BLUE, INK, ORANGE, RED, dress, embedded
+from amplint.report.charts import BLUE, INK, ORANGE, RED, dress, embedded, put_legend_above
 from amplint.runtime.device_names import EMULATED
 
 if TYPE_CHECKING:
@@ -88,9 +88,7 @@ def _losses(modes: list[ModeSummary], record: ProfileRecord) -> figure:
         lost = [step for step, loss in zip(steps, one.losses) if not math.isfinite(loss)]
         made.scatter(lost, [0.0] * len(lost), marker="x", size=8, color=RED)
     made.xaxis.axis_label = "step"
-    made.legend.background_fill_alpha = made.legend.border_line_alpha = 0
-    made.legend.label_text_color = made.title.text_color
-    made.legend.orientation = "horizontal"
+    put_legend_above(made)
     return made
 
 

@@ -46,11 +46,16 @@ def _top(record: TraceRecord) -> Iterator[str]:
     totals = record.totals
     yield f"<h1>amplint trace</h1>\n<p><code>{escape(record.command)}</code></p>\n"
     first = "none" if record.first is None else f"step {record.first.step}"
+    defects = len(record.defects)
     tiles = [
-        (str(totals.tried), "steps", ""),
+        (str(totals.tried), "step" if totals.tried == 1 else "steps", ""),
         (str(totals.skipped), "skipped", "other" if totals.skipped else "good"),
         (first, "first value not finite", "bad" if record.first is not None else "good"),
-        (str(len(record.defects)), "defects seen", "bad" if record.defects else "good"),
+        (
+            str(defects),
+            "defect seen" if defects == 1 else "defects seen",
+            "bad" if defects else "good",
+        ),
     ]
     items = "".join(f'<li class="{tone}"><b>{value}</b>{name}</li>' for value, name, tone in tiles)
     yield f'<ul class="totals">{items}</ul>\n'
@@ -70,8 +75,8 @@ def _story(record: TraceRecord, first: FirstNonFinite) -> Iterator[str]:
     yield f'<h2>How it came to inf or NaN<small>step {first.step}, {direction} pass</small></h2>\n<ol class="story">\n'
     if first.before:
         rows = [(one.module, one.kind, *passed_cells(one)) for one in first.before]
-        table = html_table(("Module", "Class", "Largest value given", "Largest value back"), rows)
-        yield f"<li>These modules ran before it:{table}</li>\n"
+        table = html_table(("Module", "Class", "Was given", "Gave"), rows)
+        yield f"<li>These modules ran before it; the largest value that each was given, and gave:{table}</li>\n"
     if first.operands:
         given = "".join(f"<li>{prose(operand_in_words(one))}</li>" for one in first.operands)
         yield f"<li>The last values before it were these:<ul>{given}</ul></li>\n"
@@ -92,7 +97,10 @@ def _source(place: str) -> str:
     if not line.isdigit() or not linecache.getline(file, int(line)):
         return ""
     here, lines = int(line), linecache.getlines(file)
-    shown = range(max(here - _AROUND, 1), min(here + _AROUND, len(lines)) + 1)
+    shown = list(range(max(here - _AROUND, 1), min(here + _AROUND, len(lines)) + 1))
+    for end in (0, -1):
+        while not lines[shown[end] - 1].strip():
+            del shown[end]
     return f"<pre>{''.join(_line(number, lines[number - 1], number == here) for number in shown)}</pre>"
 
 
@@ -176,7 +184,7 @@ def _most(times: dict[str, float]) -> list[tuple[str, float]]:
 
 
 def _share(seconds: float, total: float) -> str:
-    return f"{seconds / total:.1%}" if total else ""
+    return "" if not total else "<0.1%" if 0 < seconds < 0.0005 * total else f"{seconds / total:.1%}"
 
 
 def _bar(seconds: float, total: float) -> str:
@@ -191,14 +199,26 @@ def html_table(heads: Iterable[str], rows: Sequence[Sequence[str]], of: int = 0)
         rows: the cells.
         of: how many rows there would be.
     """
-    head = "".join(f"<th>{one}</th>" for one in heads)
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows[:_ROWS])
-    left = max(of, len(rows)) - min(len(rows), _ROWS)
+    heads, shown = list(heads), rows[:_ROWS]
+    kinds = [_column(row[number] for row in shown) for number in range(len(heads))]
+    head = "".join(f"<th{kind}>{one}</th>" for one, kind in zip(heads, kinds))
+    body = "".join(f"<tr>{''.join(map(_cell, row, kinds))}</tr>" for row in shown)
+    left = max(of, len(rows)) - len(shown)
     more = f'<p class="note">{left} more are not shown.</p>' if left else ""
     return f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>{more}\n'
 
 
-def _cell(text: str) -> str:
-    if text.startswith("<span"):
-        return f"<td>{text}</td>"
-    return f"<td{' class=long' if len(text) > _AROUND * 8 else ''}>{prose(text)}</td>"
+def _column(cells: Iterable[str]) -> str:
+    """What a column is to the style sheet: numbers stand to the right, words to the left, many words in several lines."""
+    told = [one for one in cells if one]
+    if any(len(one) > _AROUND * 8 for one in told if not one.startswith("<span")):
+        return " class=long"
+    return (
+        ""
+        if all(one[0].isdecimal() or one[0] in "-<?" and not one.startswith("<span") for one in told)
+        else " class=words"
+    )
+
+
+def _cell(text: str, kind: str) -> str:
+    return f"<td{kind}>{text if text.startswith('<span') else prose(text)}</td>"

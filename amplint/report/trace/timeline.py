@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from amplint.report.charts import BLUE, INK, ORANGE, RED, dress, embedded
+from amplint.report.charts import BLUE, ORANGE, RED, dress, embedded, put_legend_above
 from amplint.tracing.trace_record import StepRecord, TraceRecord
 
 if TYPE_CHECKING:
@@ -92,13 +92,13 @@ def _figure(lane: Lane, record: TraceRecord, together: Any) -> figure:
     for (name, color, read), there in zip(lane.lines, _values(lane, record.steps)):
         if there:
             values = numpy.array([_drawn(read(step), logarithmic) for step in record.steps], dtype="float32")
-            line = made.line(numbers, values, line_color=color, line_width=1.6, legend_label=name)
+            named = {"legend_label": name} if len(lane.lines) > 1 else {}
+            line = made.line(numbers, values, line_color=color, line_width=1.6, **named)
             made.scatter(numbers, values, size=3, color=color)
             made.add_tools(HoverTool(renderers=[line], tooltips=[("step", "@x"), (name, "@y{0.000e}")], mode="vline"))
     _mark(made, lane, record, logarithmic)
-    made.legend.visible = len(lane.lines) > 1
-    made.legend.background_fill_alpha = made.legend.border_line_alpha = 0
-    made.legend.label_text_color = INK
+    if len(lane.lines) > 1:
+        put_legend_above(made)
     return made
 
 
