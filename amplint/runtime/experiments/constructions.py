@@ -26,17 +26,14 @@ from amplint.model.torch import names as torch_names
 from amplint.rule import File
 from amplint.runtime.experiments import deprecated_names
 from amplint.runtime.experiments.chosen_objects import entered_again, unexplained
+from amplint.runtime.experiments.counterparts import constructed_again
 from amplint.runtime.measures.measurement import NONE, Figure, Measurement
 from amplint.runtime.recording.patches import Patches
 from amplint.runtime.training.run_record import NotReplayable
 
-_NAMES = torch_names.AUTOCAST | torch_names.GRAD_SCALER | {
-    f"torch.{module}.custom_{way}" for module in ("amp", "cuda.amp") for way in ("fwd", "bwd")
-}  # fmt: skip
 _FLAGS = frozenset({"enabled", "cache_enabled"})
 _BLANKS = re.compile(r"\{[^{}]*\}|%[ds]")
 _UNKNOWN = object()
-_Node = cst.Name | cst.Attribute
 
 
 def warned(before: File, after: File, diagnostic: Diagnostic, device: str, seed: int) -> Measurement:
@@ -47,7 +44,7 @@ def warned(before: File, after: File, diagnostic: Diagnostic, device: str, seed:
     Raises:
         NotReplayable: nothing is constructed there, or in a way that cannot be told.
     """
-    pair = _pair(before, after, diagnostic)
+    pair = constructed_again(before, after, diagnostic)
     if pair is None:
         return deprecated_names.imported(before, after, diagnostic)
     if deprecated_names.is_type(before, pair[0]):
@@ -63,7 +60,7 @@ def constructed(before: File, after: File, diagnostic: Diagnostic, device: str, 
     Raises:
         NotReplayable: nothing is constructed there, or in a way that cannot be told.
     """
-    pair = _pair(before, after, diagnostic)
+    pair = constructed_again(before, after, diagnostic)
     if pair is None:
         return _chosen(before, after, diagnostic)
     with _apart():
@@ -105,23 +102,6 @@ def _figures(first: _Made, second: _Made) -> tuple[Figure, ...]:
         )
     telling = [each for each in figures if len({each.before, each.after, each.reference}) > 1]
     return tuple(telling or figures[:1])
-
-
-def _pair(before: File, after: File, diagnostic: Diagnostic) -> tuple[_Node, _Node] | None:
-    """The use of a name that a diagnostic is about, and its counterpart in the file with the fix; None where they may mean
-    several things."""
-    uses, counterparts = _uses(before), _uses(after)
-    place = next((index for index, node in enumerate(uses) if before.range(node) == diagnostic.range), None)
-    if place is None or len(counterparts) != len(uses):
-        return None
-    pair = uses[place], counterparts[place]
-    is_certain = all(len(file.names.resolve(node)) == 1 for file, node in zip((before, after), pair))
-    return pair if is_certain else None
-
-
-def _uses(file: File) -> list[_Node]:
-    """Where a file speaks of AMP's classes, imports aside, in its order."""
-    return sorted(file.names.references(_NAMES), key=file.tree.span)
 
 
 def _name(file: File, node: cst.BaseExpression) -> str:

@@ -22,6 +22,7 @@ class Operand:
         detached: no gradient is asked of it.
         setting: one number, such as `self.temperature`, rather than a tensor.
         made_of: of a call, how the code writes the values from outside that it is given: a function may give others each time.
+        sure: False where it is half only because a call looks like one of a model.
     """
 
     text: str
@@ -31,6 +32,7 @@ class Operand:
     detached: bool = False
     setting: bool = False
     made_of: tuple[str, ...] = ()
+    sure: bool = True
 
 
 @dataclass(frozen=True, eq=False)

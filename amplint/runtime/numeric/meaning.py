@@ -23,10 +23,10 @@ _LARGEST = 1000.0
 """Beyond this magnitude, what stands for minus infinity is in reach of what it is to be told from."""
 _RIGHT = 0.05
 """The largest relative error of values and gradients with which a program counts as right."""
-_SAME = 2.0**-4, 2.0**-10
+SAME = 2.0**-4, 2.0**-10
 """By how much two expressions may differ in exact arithmetic and mean the same: anywhere, where epsilons may be in reach, and
 at everyday magnitudes, by as much as half rounds."""
-_COARSER = 4.0
+COARSER = 4.0
 """How many times as much as before an expression may be off under AMP at everyday magnitudes."""
 _FINE = 2.0**-10, 2.0**-8
 """Up to what error it may be so: of the value, and of gradients, which several ways may lead to, each rounded to half."""
@@ -48,7 +48,7 @@ def meant(told: Sequence[PointAnswers], compared: Comparison) -> Iterator[Observ
         compared: the texts, and what is asked of them.
     """
     dtypes = compared.inquiry.dtypes
-    worst = [[fine / _COARSER, 0.0] for fine in _FINE]
+    worst = [[fine / COARSER, 0.0] for fine in _FINE]
     for each in told:
         size = abs(each.point.at)
         off = each.before.distance(each.exact, dtypes, HALF_MAX)
@@ -61,12 +61,12 @@ def meant(told: Sequence[PointAnswers], compared: Comparison) -> Iterator[Observ
         if not (was_right or is_everyday or is_mended):
             continue
         exactly = answer(compared.after, each.point, compared.inquiry, EXACTLY)
-        is_right = exactly.distance(each.exact, dtypes, HALF_MAX) <= _SAME[is_everyday]
+        is_right = exactly.distance(each.exact, dtypes, HALF_MAX) <= SAME[is_everyday]
         if is_mended:
             is_right = _is_near(each, exactly) and (is_right or not is_everyday)
         if is_right or not (was_right or is_everyday) or not _is_faint(compared, each.point):
             yield Observation(Question.MEANT, "the value or gradient", True, is_right, each.point.place)
-    is_fine = all(after <= before * _COARSER for before, after in worst)
+    is_fine = all(after <= before * COARSER for before, after in worst)
     yield Observation(Question.MEANT, "the precision under AMP", True, is_fine)
 
 
@@ -89,7 +89,7 @@ def is_alike(compared: Comparison, point: SamplePoint) -> bool:
         point: the operands.
     """
     mine, theirs = (answer(side, point, compared.inquiry, EXACTLY) for side in (compared.before, compared.after))
-    return bool(mine.error) or theirs.distance(mine, compared.inquiry.dtypes, HALF_MAX) <= _SAME[True]
+    return bool(mine.error) or theirs.distance(mine, compared.inquiry.dtypes, HALF_MAX) <= SAME[True]
 
 
 def is_unlike(compared: Comparison, point: SamplePoint) -> bool:
@@ -101,13 +101,13 @@ def is_unlike(compared: Comparison, point: SamplePoint) -> bool:
     """
     mine, theirs = (answer(side, point, compared.inquiry, EXACTLY) for side in (compared.before, compared.after))
     told = not (mine.error or theirs.error)
-    return told and theirs.distance(mine, compared.inquiry.dtypes, HALF_MAX) > _SAME[True]
+    return told and theirs.distance(mine, compared.inquiry.dtypes, HALF_MAX) > SAME[True]
 
 
 def _is_faint(compared: Comparison, point: SamplePoint) -> bool:
     """Whether a value that is computed in half is smaller than what half holds with full precision, and not zero."""
     side = compared.before
-    under_amp, exactly = (_traced(side, compared, point, way) for way in (Way(compared.device), EXACTLY))
+    under_amp, exactly = (traced(side, compared, point, way) for way in (Way(compared.device), EXACTLY))
     return any(
         own.dtype == torch.float16 and bool(((right != 0) & (right.abs() < _HALF_TINY)).any())
         for step in side.program.steps
@@ -116,8 +116,15 @@ def _is_faint(compared: Comparison, point: SamplePoint) -> bool:
     )
 
 
-def _traced(side: TextSide, compared: Comparison, point: SamplePoint, way: Way) -> dict[int, object]:
-    """What each part of a text comes to; nothing where torch raises."""
+def traced(side: TextSide, compared: Comparison, point: SamplePoint, way: Way) -> dict[int, object]:
+    """What each part of a text comes to; nothing where torch raises.
+
+    Args:
+        side: the text, as an expression.
+        compared: what is asked of it.
+        point: the operands.
+        way: in which precision, and under which regions.
+    """
     try:
         with torch.no_grad():
             return side.program.trace(placed(side, point, compared.inquiry, way)[0], way)
@@ -138,7 +145,7 @@ def kept_in_half(compared: Comparison, marks: Sequence[Apply], point: SamplePoin
         if mine.dtype in precision.ANY_HALF and theirs in after.program.operands:
             is_half = theirs.dtype in precision.ANY_HALF
             yield Observation(Question.LOST, f"the half precision of `{mine.text}`", True, is_half)
-    values = _traced(after, compared, point, Way(compared.device))
+    values = traced(after, compared, point, Way(compared.device))
     had = [short_name(step.op) for step in _products(before) if step not in marks and _is_lowered(step)]
     halves = (torch.float16, torch.bfloat16)
     kept = [step for step in _products(after) if all(each.dtype in halves for each in floating(values.get(id(step))))]
@@ -172,7 +179,7 @@ def kept_in_float32(compared: Comparison, own: Expression | None, point: SampleP
 
 def _dtypes(side: TextSide, compared: Comparison, point: SamplePoint) -> list[torch.dtype]:
     """The precisions of the results under AMP; none where torch raises."""
-    values = _traced(side, compared, point, Way(compared.device))
+    values = traced(side, compared, point, Way(compared.device))
     return [each.dtype for each in floating(values.get(id(side.program.root)))]
 
 

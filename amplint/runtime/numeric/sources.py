@@ -141,7 +141,7 @@ class Sources(ABC):
         args = node.args if isinstance(node, cst.Call) else ()
         given = [scope.held.get(arg.value.value) for arg in args if isinstance(arg.value, cst.Name)]
         made_of = tuple(each.text for each in given if isinstance(each, Operand))
-        return Operand(self.words(node), name, tensor.low, tensor.high, tensor.detached, setting, made_of)
+        return Operand(self.words(node), name, tensor.low, tensor.high, tensor.detached, setting, made_of, tensor.sure)
 
     def words(self, node: cst.CSTNode) -> str:
         """The source of a node in one line."""

@@ -14,7 +14,7 @@ from amplint.rule import File
 from amplint.runtime.criterion import Observation, Question, judge
 from amplint.runtime.devices import CPU
 from amplint.runtime.measures.measurement import NONE
-from amplint.runtime.numeric.answer import Comparison, Inquiry, TextSide
+from amplint.runtime.numeric.answer import Comparison, Inquiry
 from amplint.runtime.numeric.body_results import BACKWARD, RETURN, YIELD
 from amplint.runtime.numeric.compute import CompiledExpression
 from amplint.runtime.numeric.digits import judged_by_digits
@@ -22,6 +22,7 @@ from amplint.runtime.numeric.expression import Apply, Expression, Literal
 from amplint.runtime.numeric.facts import DtypeTrace
 from amplint.runtime.numeric.finding import Differing, Pair, pairs
 from amplint.runtime.numeric.finding_place import above, aside
+from amplint.runtime.numeric.hidden_changes import casts_in_the_unknown, digits_kept, epsilons_kept
 from amplint.runtime.numeric.meaning import EVERYDAY, is_alike, kept_in_float32, kept_in_half, meant
 from amplint.runtime.numeric.operand_kinds import FREE, ORDINARY, bounds, kinds
 from amplint.runtime.numeric.same_operands import SameOperands, aligned, fitting
@@ -45,9 +46,6 @@ _GPUS = frozenset({"cuda", "xpu", "mtia", "maia"})
 _SCALE = 65536.0
 """The factor of the loss with which a `GradScaler` starts."""
 _WIDE = DType(precision.FLOAT64)
-_HALVES = tuple(map(DType, sorted(precision.HALF)))
-_TOLD = precision.HALF | {precision.FLOAT32}
-"""The precisions of regions that the file tells."""
 _RESULTS = {BACKWARD: "the backward pass", RETURN: "what is returned"}
 _SHAPES_DECIDE = "what the fixed expression means depends on the number of dimensions, which the file does not tell"
 
@@ -147,7 +145,7 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool, 
     wanted = [known[owner] in (FREE, ORDINARY) and not owner.detached for owner in before.operands]
     everything: list[Observation] = []
     beyond = [*pair.beyond, *(each.what for each in pair.elsewhere if not _means_the_same(each, seed))]
-    if len(_casts_to_half(after)) > len(_casts_to_half(before)):
+    if len(casts_in_the_unknown(after)) > len(casts_in_the_unknown(before)):
         beyond.append("a cast to half, where only a run tells the precision")
     outcome = Outcome(NOT_REPLAYABLE, "nothing was computed", observables.NON_FINITE)
     is_idle = False
@@ -161,6 +159,7 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool, 
             kept = kept_in_half(compared, pair.marks[0], sweeps[0].ordinary())
             everything = [*told, scaled, *meant(found.told, compared), *kept]
             everything += kept_in_float32(compared, pair.own, sweeps[0].ordinary())
+            everything += [*epsilons_kept(compared, sweeps[0]), *digits_kept(compared, pair.own, sweeps[0], seed)]
         unable = next((error for error in found.raised if "not implemented for" in error), "")
         if unable:
             outcome = replace(outcome, reason=unable)
@@ -212,15 +211,6 @@ def _trials(pair: Pair) -> Iterator[_Trial]:
         yield scale, (frozenset(), frozenset()), scaled
         if any(apart) and all(pair.marks):
             yield scale, apart, scaled | {"other terms": "held fixed"}
-
-
-def _casts_to_half(side: TextSide) -> list[Apply]:
-    """The casts to a half precision in regions of which only a run tells the precision."""
-    casts = [each for each in side.program.steps if isinstance(each, Apply) and each.op == "cast.to"]
-    unknown = [each for each in casts if each.region is not None and each.region.dtype not in _TOLD]
-    return [
-        each for each in unknown if any(isinstance(one, Literal) and one.value in _HALVES for one in each.arguments)
-    ]
 
 
 def _devices(program: CompiledExpression) -> set[str]:
