@@ -82,6 +82,16 @@ class Decisions:
         self._counts[key] = self._counts.get(key, 0) + 1
         return self.chosen.get(key, options[0]).at(self._counts[key])
 
+    def note(self, key: str, truth: bool) -> None:
+        """Take note of a condition that was not decided here, as the path so far says how it comes out.
+
+        Args:
+            key: the condition.
+            truth: how it comes out.
+        """
+        if self.evaluates:
+            self.evaluated.setdefault(key, set()).add(truth)
+
     def again(self) -> Decisions:
         """The same decisions for another run: whatever was asked is answered in the same way, also where code has moved."""
         chosen = {key: self.chosen.get(key, options[0]) for key, options in self.asked.items()}

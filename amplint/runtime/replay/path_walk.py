@@ -56,7 +56,11 @@ class AnsweredConditions(Conditions):
 
     def _known(self, test: Test, key: str, state: PathState) -> bool | None:
         constant = state.facts.truths.get(key)
-        return constant.truth if constant is not None else super()._known(test, key, state)
+        if constant is None:
+            return super()._known(test, key, state)
+        if test.kind == "moment":  # whether it is the first iteration, which a loop that counts has said
+            self._decisions.note(key, constant.truth)
+        return constant.truth
 
     def _outcomes(self, test: Test, key: str, frame: Frame, asking: Asking) -> tuple[bool, ...]:
         if test.kind == "skipped":
