@@ -95,7 +95,6 @@ def in_words(times: Times) -> str:
 # -- arithmetic in float16 ---------------------------------------------------------------------------------------------
 
 
-@REAL
 @pytest.mark.parametrize("by", ["a list of indices", "a mask"])
 def test_an_index_assignment_of_a_constant_too_large_raises(by: str, note: Note) -> None:
     seen = lab.assigned(GPU, by)

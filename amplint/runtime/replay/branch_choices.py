@@ -56,7 +56,8 @@ class Decisions:
     """The answers of one replay: those that were chosen, and the likeliest one to any other condition.
 
     `evaluates` says whether such another one about a count is evaluated, unless it is one of `constant`, which come out in the
-    same way all the time that is replayed; `evaluated` is what came out of each.
+    same way all the time that is replayed; `evaluated` is what came out of each. `told` are conditions that were not decided
+    here, as the loop around says how they come out.
     """
 
     chosen: Mapping[str, Answer] = field(default_factory=dict)
@@ -64,6 +65,7 @@ class Decisions:
     constant: frozenset[str] = frozenset()
     asked: dict[str, tuple[Answer, ...]] = field(default_factory=dict)
     evaluated: dict[str, set[bool]] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
     _counts: dict[str, int] = field(default_factory=dict)
 
     def decide(self, key: str, test: Test, away: bool | None, known: bool | None = None) -> bool:
@@ -81,16 +83,6 @@ class Decisions:
         options = self.asked.setdefault(key, answers(test, away))
         self._counts[key] = self._counts.get(key, 0) + 1
         return self.chosen.get(key, options[0]).at(self._counts[key])
-
-    def note(self, key: str, truth: bool) -> None:
-        """Take note of a condition that was not decided here, as the path so far says how it comes out.
-
-        Args:
-            key: the condition.
-            truth: how it comes out.
-        """
-        if self.evaluates:
-            self.evaluated.setdefault(key, set()).add(truth)
 
     def again(self) -> Decisions:
         """The same decisions for another run: whatever was asked is answered in the same way, also where code has moved."""

@@ -66,7 +66,9 @@ def not_followed(found: Sequence[Change], before: Side, after: Side, kind: Hazar
     """
     mine, theirs = before.walk.decisions.asked, after.walk.decisions.asked
     is_tried = bool(mine.keys() - theirs.keys()) or any(len(theirs[key]) > 2 for key in theirs.keys() - mine.keys())
-    is_tried = is_tried or bool(after.walk.decisions.evaluated)
+    is_tried = is_tried or bool(
+        after.walk.decisions.evaluated or after.walk.decisions.told - before.walk.decisions.told
+    )
     following = _Following(kind, is_tried, _asking_names(found), _computed(before.file))
     return [one for one in found if not following.follows(one, before, after)]
 

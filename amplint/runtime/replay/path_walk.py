@@ -59,7 +59,7 @@ class AnsweredConditions(Conditions):
         if constant is None:
             return super()._known(test, key, state)
         if test.kind == "moment":  # whether it is the first iteration, which a loop that counts has said
-            self._decisions.note(key, constant.truth)
+            self._decisions.told.add(key)
         return constant.truth
 
     def _outcomes(self, test: Test, key: str, frame: Frame, asking: Asking) -> tuple[bool, ...]:
