@@ -12,16 +12,9 @@ from amplint.model.event_graph import Branch, Condition, Node, Not, Seq, Test
 from amplint.model.events import Assign
 from amplint.model.records import frozen
 from amplint.model.references import key_of
+from amplint.syntax.comparisons import COMPARED
 
 _Compare = Callable[[float, float], bool]
-_OPERATORS: dict[type[cst.BaseCompOp], _Compare] = {
-    cst.Equal: operator.eq,
-    cst.NotEqual: operator.ne,
-    cst.LessThan: operator.lt,
-    cst.LessThanEqual: operator.le,
-    cst.GreaterThan: operator.gt,
-    cst.GreaterThanEqual: operator.ge,
-}
 _FROM_THE_RIGHT: dict[_Compare | None, _Compare] = {
     operator.lt: operator.gt,
     operator.le: operator.ge,
@@ -84,7 +77,7 @@ class FirstIterations:
             case cst.Name() if (loop := self._counted_by(node)) is not None:
                 return Not(self._asked(loop)) if loop.begins == 0 else None
             case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=sign, comparator=right)]):
-                compare = _OPERATORS.get(type(sign))
+                compare = COMPARED.get(type(sign))
                 if isinstance(right, cst.Name):
                     left, right, compare = right, left, _FROM_THE_RIGHT.get(compare, compare)
                 loop, number = self._counted_by(left), number_in(right)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Callable
 from functools import partial
 from types import CodeType
 from typing import Any
 
-import libcst as cst
 import torch
 
 from amplint.diagnostics import Diagnostic
@@ -23,6 +21,7 @@ from amplint.runtime.training import torch_objects
 from amplint.runtime.training.run_record import NotReplayable
 from amplint.runtime.training.toy_problem import ToyProblem
 from amplint.runtime.training.trainer import flat
+from amplint.syntax.comparisons import COMPARED
 
 _STEPS, _OVERFLOW, _GROWTH_INTERVAL = 12, 5, 3
 _READ = (
@@ -30,14 +29,6 @@ _READ = (
     ast.unaryop, ast.boolop, ast.expr_context,
 )  # fmt: skip
 """What conditions are made of that are evaluated: arithmetic with scales and numbers."""
-_OPERATORS: dict[type[cst.BaseCompOp], Callable[[float, float], bool]] = {
-    cst.Equal: operator.eq,
-    cst.NotEqual: operator.ne,
-    cst.LessThan: operator.lt,
-    cst.LessThanEqual: operator.le,
-    cst.GreaterThan: operator.gt,
-    cst.GreaterThanEqual: operator.ge,
-}
 
 
 def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: int) -> Measurement:
@@ -89,7 +80,7 @@ _Test = Callable[[float, float], bool]
 
 
 def _answer(test: SkipTest, old: float, new: float) -> bool:
-    compare = _OPERATORS[type(test.operator)]
+    compare = COMPARED[type(test.operator)]
     return compare(old, new) if test.before_first else compare(new, old)
 
 
