@@ -230,5 +230,4 @@ def _tells(value: Value) -> bool:
 
 
 def _place(context: CallerContext) -> Range:
-    place = Position(context.row, context.column, 0)
-    return Range(place, place)
+    return Range(Position(context.row, context.column, 0), Position(context.end_row, context.end_column, 0))

@@ -87,6 +87,8 @@ class CallerContext(NamedTuple):
         arguments: what is known of each argument, by position ("0") or keyword.
         caller: the path of the file that calls; there `row` and `column` (1-based) are where it enters the region, or calls.
         asks: whether what the function gives back makes a difference there.
+        end_row: with `end_column`, where the region or the call ends that begins at `row` and `column`.
+        end_column: see `end_row`.
     """
 
     target: Target
@@ -98,6 +100,8 @@ class CallerContext(NamedTuple):
     row: int
     column: int
     asks: bool = False
+    end_row: int = 0
+    end_column: int = 0
 
     @property
     def way(self) -> CallManner:
