@@ -111,7 +111,13 @@ class Dtypes:
             return ()
         if not context.caller:
             return (Related("autocast is switched off here, as code does that is called under it", _place(context)),)
-        what = "the autocast region is entered here" if context.region is not None else "called with half operands here"
+        what = (
+            "called with half operands here"
+            if context.region is None
+            else "called under autocast here"
+            if context.under
+            else "the autocast region is entered here"
+        )
         return (Related(what, _place(context), context.caller),)
 
     def needs(self, operation: Operation) -> frozenset[str]:

@@ -89,6 +89,7 @@ class CallerContext(NamedTuple):
         asks: whether what the function gives back makes a difference there.
         end_row: with `end_column`, where the region or the call ends that begins at `row` and `column`.
         end_column: see `end_row`.
+        under: whether a call stands at that place, in a region that a caller of its own enters.
     """
 
     target: Target
@@ -102,6 +103,7 @@ class CallerContext(NamedTuple):
     asks: bool = False
     end_row: int = 0
     end_column: int = 0
+    under: bool = False
 
     @property
     def way(self) -> CallManner:

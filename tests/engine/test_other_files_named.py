@@ -134,6 +134,19 @@ class Layer(nn.Module):
         {entering}
             return attend(self.q(x), mask)
 """
+LOOP = """
+import torch
+from train import Layer
+
+def fit(loader, optimizer):
+    layer = Layer()
+    for x, mask in loader:
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = layer(x, mask).float().sum()
+        loss.backward()
+        optimizer.step()
+"""
+ENTERED = "the autocast region is entered here"
 FUNCTION = """
 import torch
 
@@ -176,20 +189,24 @@ def test_where_a_project_trains_is_said_of_the_nearest_file_of_the_run(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("entering", "underlined"),
+    ("entering", "underlined", "said"),
     [
-        ('with torch.autocast("cuda", dtype=torch.float16):', 'torch.autocast("cuda", dtype=torch.float16)'),
-        ("with half():", "half()"),
+        ('with torch.autocast("cuda", dtype=torch.float16):', 'torch.autocast("cuda", dtype=torch.float16)', ENTERED),
+        ("with half():", "half()", ENTERED),
+        ("if True:", "attend(self.q(x), mask)", "called under autocast here"),
     ],
 )
-def test_what_the_other_file_does_is_underlined_from_end_to_end(tmp_path: Path, entering: str, underlined: str) -> None:
+def test_what_the_other_file_does_is_underlined_from_end_to_end(
+    tmp_path: Path, entering: str, underlined: str, said: str
+) -> None:
     train = ENTERS.format(entering=entering)
-    root = project(tmp_path, layers=MASKED, train=train)
+    root = project(tmp_path, layers=MASKED, train=train, loop=LOOP)
     command = [*AMPLINT, ".", "--select", "AMP303", "--output-format", "json", "--no-cache"]
     done = subprocess.run(command, cwd=root, env=environment(None), capture_output=True, text=True, check=False)
     (found,) = json.loads(done.stdout)
     (other,) = (each for each in found["related"] if each["filename"].endswith("train.py"))
     start, end = other["location"], other["end_location"]
+    assert other["message"] == said
     assert start["row"] == end["row"]
     assert train.split("\n")[start["row"] - 1][start["column"] - 1 : end["column"] - 1] == underlined
 
