@@ -74,7 +74,7 @@ class Explorer(GraphRunner):
         run = Run(self._root(root), start or PathState(), Summary())
         rhythm = rhythm_of(root, self._flows)
         self._protocol.rests, self._protocol.advancing = rhythm.rests, rhythm.advancing
-        self._protocol.steps_past = self._flows.happens(OptimizerStep)
+        self._protocol.steps_past = self._flows.happens(OptimizerStep, root)
         try:
             self._explore(run)
             if start is None and rhythm.is_one_round:
