@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from amplint.callgraph import containers, factories
-from amplint.callgraph.arguments import Arguments
 from amplint.callgraph.assigned_values import ATTRIBUTE, NAME, AssignedValue, AssignedValues, spelling_of
 from amplint.callgraph.definitions import Definition, Definitions, Scope
+from amplint.callgraph.handed_arguments import HandedArguments
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.registries import Registries, key
 from amplint.model.torch import layers
@@ -45,7 +45,7 @@ class HeldValues:
         self.definitions = Definitions(graph)
         self._registries = Registries(graph, self.definitions)
         self._assigned_values = AssignedValues(self.definitions)
-        self._arguments = Arguments(self._assigned_values, self._called)
+        self._arguments = HandedArguments(self._assigned_values, self._called)
         self._running: list[ast.expr] = []
         self._steps = 0
 

@@ -14,7 +14,7 @@ Argument = tuple[ast.expr, Scope]
 """An expression that a call gives, and the function in which the call stands."""
 
 
-class Arguments:
+class HandedArguments:
     """Goes through the calls of a file once for all functions that have a parameter of some name at some position.
 
     Args:
