@@ -29,7 +29,7 @@ from amplint.rule import File
 from amplint.runtime.changes import Change, changes, changes_in, function_at
 from amplint.runtime.criterion import Observation, Question
 from amplint.runtime.experiments.amp_objects import within_construction
-from amplint.runtime.experiments.amp_settings import are_alike, kept_settings, lost_regions, other_halves
+from amplint.runtime.experiments.amp_settings import are_alike, kept_settings, lost_regions, other_flags, other_halves
 from amplint.runtime.experiments.kept_training import lost_scalers, new_defects, new_or_lost, regions_in
 from amplint.runtime.experiments.saved_states import lost_states
 from amplint.source import Source
@@ -201,7 +201,7 @@ def beside_expression(before: File, own: File, after: File) -> tuple[list[Observ
         return [], ()
     told = [*kept_options(own, after), *new_or_lost(before, own, after)]
     layers = [each.text for each in found if any(map(_makes_layers, (each.before, each.after)))]
-    return told, (*other_halves(own, after), *layers)
+    return told, (*other_halves(own, after), *other_flags(own, after), *layers)
 
 
 def beside_path(before: File, own: File, after: File) -> list[Observation]:
