@@ -118,7 +118,7 @@ def _is_for_device_of_run(one: AmpObject, other: AmpObject) -> bool:
     mine, theirs = one.by_name, other.by_name
     differing = {name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)}
     device = theirs[DEVICE]
-    is_told = isinstance(device, Text) and device.code.endswith(".type")
+    is_told = isinstance(device, Text) and device.code.endswith(".type") and not isinstance(mine[DEVICE], Text)
     return is_told and (
         differing == {DEVICE} or (differing == {DEVICE, "dtype"} and None in (mine["dtype"], theirs["dtype"]))
     )
