@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amplint.profile.modes import BFLOAT16, FLOAT16, FLOAT32, HALF, TF32
-from amplint.profile.profile_record import Advice, ModeSummary, ProfileRecord
+from amplint.profile.profile_record import Advice, LayerLook, ModeSummary, ProfileRecord
+from amplint.profile.time_saved import LEAST, may_save, saved, saves, steps_to_tell
 from amplint.runtime.device_names import CPU, CUDA, EMULATED
 
-_LEAST = 0.03
-"""The least part of a step's time that is worth a change."""
 _WAITING = 0.5
 """From this part of the time on that is spent on something else, waiting is worth a word."""
 _FEW_WEIGHTS = 2**16
@@ -52,11 +51,17 @@ def advise(record: ProfileRecord) -> Advice:
         reasons = [*_emulated(others, record), *(text for one in others for text in _memory(one, plain)), *warnings]
         return Advice("", "Which mode is faster cannot be measured without a GPU.", tuple(reasons))
     fit = [one for one in others if is_fit(one, record)]
-    paying = [one for one in fit if _saves(one, plain)]
+    paying = [one for one in fit if saves(one, plain)]
     if not paying:
-        what = "AMP does not pay here" if any(one.mode in HALF for one in others) else "TF32 does not pay here"
-        because = next(_waiting(plain), next(_smallness(record), ""))
-        headline = f"{what}: {because}" if because else f"{what}."
+        what = "AMP" if any(one.mode in HALF for one in others) else "TF32"
+        settled = next(_waiting(plain), "")
+        if not settled and (unclear := _unclear(fit, plain, record)) is not None:
+            headline = f"These runs cannot tell whether {what} pays: single steps differ by more than the modes do."
+            return Advice(
+                "", headline, (*_why_not(record, plain, others, ""), _steps_wanted(unclear, plain, record), *warnings)
+            )
+        because = settled or next(_smallness(record), next(_casting(record), ""))
+        headline = f"{what} does not pay here: {because}" if because else f"{what} does not pay here."
         return Advice("", headline, (*_why_not(record, plain, others, because), *warnings))
     best = _best(paying)
     return Advice(best.mode, f"Train in {_named(best)}.", (*_why(best, plain, others, record), *warnings))
@@ -110,26 +115,10 @@ def _noise(record: ProfileRecord) -> str:
     return f"those of float32 with other seeds up to {record.noise:.2g} from each other"
 
 
-def saved(one: ModeSummary, plain: ModeSummary) -> float:
-    """The part of a step's time that a mode saves; negative where it costs time.
-
-    Args:
-        one: the mode.
-        plain: float32.
-    """
-    return 1 - (one.median or 0.0) / (plain.median or 1.0)
-
-
-def _saves(one: ModeSummary, plain: ModeSummary) -> bool:
-    """Whether a mode saves time for certain: the middle halves of the times do not meet."""
-    assert one.high is not None and plain.low is not None
-    return one.high < plain.low and saved(one, plain) >= _LEAST
-
-
 def _best(paying: list[ModeSummary]) -> ModeSummary:
     """The fastest; of those that do not clearly differ the one that asks for least: TF32, then bfloat16."""
     fastest = min(paying, key=lambda one: one.median or 0.0)
-    as_fast = [one for one in paying if not _saves(fastest, one)]
+    as_fast = [one for one in paying if not saves(fastest, one)]
     return min(as_fast, key=lambda one: (TF32, BFLOAT16, FLOAT16).index(one.mode))
 
 
@@ -167,9 +156,9 @@ def _why(best: ModeSummary, plain: ModeSummary, others: list[ModeSummary], recor
 
 
 def _against(one: ModeSummary, best: ModeSummary) -> str:
-    if _saves(best, one):
+    if saves(best, one):
         return "which is more"
-    return "which is less, but it asks for more" if _saves(one, best) else "no clear difference"
+    return "which is less, but it asks for more" if saves(one, best) else "no clear difference"
 
 
 def _learning(one: ModeSummary, record: ProfileRecord) -> Iterator[str]:
@@ -190,7 +179,7 @@ def _costs(one: ModeSummary) -> Iterator[str]:
 
 
 def _memory(one: ModeSummary, plain: ModeSummary) -> Iterator[str]:
-    if one.kept and plain.kept and one.kept < (1 - _LEAST) * plain.kept:
+    if one.kept and plain.kept and one.kept < (1 - LEAST) * plain.kept:
         yield f"For the backward pass {one.mode} keeps {in_bytes(one.kept)} instead of {in_bytes(plain.kept)}."
 
 
@@ -213,14 +202,24 @@ def _waiting(one: ModeSummary) -> Iterator[str]:
         yield f"{one.between:.0%} of the time lies {where}; a precision can save of the rest only."
 
 
+def _unclear(fit: list[ModeSummary], plain: ModeSummary, record: ProfileRecord) -> ModeSummary | None:
+    """The mode of which more steps may say that it saves time; a model that is small and no faster is not asked again."""
+    is_small = next(_smallness(record), "") != ""
+    unclear = [one for one in fit if may_save(one, plain) and (not is_small or saved(one, plain) >= LEAST)]
+    return max(unclear, key=lambda one: saved(one, plain), default=None)
+
+
+def _steps_wanted(one: ModeSummary, plain: ModeSummary, record: ProfileRecord) -> str:
+    each = -(-steps_to_tell(one, plain) // (10 * record.rounds)) * 10
+    return f"{each * record.rounds} steps of each mode are likely to tell (`--steps {each}`), if nothing else uses the machine."
+
+
 def _why_not(record: ProfileRecord, plain: ModeSummary, others: list[ModeSummary], said: str) -> Iterator[str]:
     """The times, and what may be the reason, but for what has been said."""
     for one in others:
         times = f"a step takes {milliseconds(one.median or 0)} in {one.mode} and {milliseconds(plain.median or 0)} in float32"
-        if saved(one, plain) >= _LEAST and not _saves(one, plain):
-            times += ", but single steps differ by more than that"
         yield f"{times[0].upper()}{times[1:]} (middle half {_quartiles(one)} and {_quartiles(plain)})."
-    reasons = [*_waiting(plain), *_smallness(record)]
+    reasons = [*_waiting(plain), *_smallness(record), *_casting(record)]
     yield from (f"{reason[0].upper()}{reason[1:]}" for reason in reasons if reason != said)
     if record.device == CPU and any(one.mode in HALF and one.mode not in record.half for one in others):
         yield "This CPU has no instructions for that precision: it computes in float32, and casts."
@@ -229,19 +228,29 @@ def _why_not(record: ProfileRecord, plain: ModeSummary, others: list[ModeSummary
 def _smallness(record: ProfileRecord) -> Iterator[str]:
     """Whether there is too little to compute beside what half precision costs on its own."""
     weights = next((turn.weights for turn in record.turns if turn.weights), 0)
-    looks = {look.mode: look for look in record.looks}
-    look = next((looks[mode] for mode in reversed(HALF) if mode in looks), None)
-    casts = f", and autocast adds {look.number} casts" if look is not None and look.number else ""
-    plain = looks.get(FLOAT32)
+    look, plain = _half_look(record), _look(FLOAT32, record)
     if plain is not None and plain.seconds and sum(plain.seconds.values()) < _SMALL * plain.operations:
         mean = 1e6 * sum(plain.seconds.values()) / plain.operations
         code = " (AMP404)" if weights < _FEW_WEIGHTS else ""
+        casts = f", and autocast adds {look.number} casts" if look is not None and look.number else ""
         small = (
             f"the model is small{code}, with {weights} weights and operations of {mean:.0f} \N{MICRO SIGN}s in the mean"
         )
         yield f"{small}, about what it takes to start one{casts}."
-    elif look is not None and look.casts >= _CASTS:
+
+
+def _casting(record: ProfileRecord) -> Iterator[str]:
+    look = _half_look(record)
+    if look is not None and look.casts >= _CASTS:
         yield f"{look.number} casts take {look.casts:.0%} of a step in {look.mode}."
+
+
+def _look(mode: str, record: ProfileRecord) -> LayerLook | None:
+    return next((look for look in record.looks if look.mode == mode), None)
+
+
+def _half_look(record: ProfileRecord) -> LayerLook | None:
+    return next((look for mode in reversed(HALF) if (look := _look(mode, record)) is not None), None)
 
 
 def _emulated(others: list[ModeSummary], record: ProfileRecord) -> Iterator[str]:
