@@ -166,6 +166,15 @@ ALONE = "alone"
 """The fact that a file says all about itself: no other file of the run establishes anything for it."""
 FLOAT16_TRAINING = "float16-training"
 """What a file says to the whole run that trains under float16 autocast."""
+UNSCALES = "unscales-for-others"
+"""The fact that a file unscales with a scaler which it does not make, or speaks of unscaling in another way."""
+NOBODY_UNSCALES = "nobody-unscales-for-others"
+"""What holds as long as no file of a project establishes `UNSCALES`."""
+
+
+def holding(facts: frozenset[str]) -> frozenset[str]:
+    """What files have established, and what holds because none has established the contrary."""
+    return facts if UNSCALES in facts else facts | {NOBODY_UNSCALES}
 
 
 class Partly(NamedTuple):

@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 
 import libcst as cst
 
-from amplint.diagnostics import ALONE, FLOAT16_TRAINING, Footing, Partly, Range, Related
+from amplint.diagnostics import ALONE, FLOAT16_TRAINING, UNSCALES, Footing, Partly, Range, Related
 from amplint.edits.imports import Importer
 from amplint.edits.statements import Editor
 from amplint.hazards.analysis import Analysis
+from amplint.hazards.unscaling import Unscaling
 from amplint.lowering.program import Program
 from amplint.model.caller_contexts import CallerContext, ResultElsewhere
 from amplint.model.libraries import told_in
@@ -176,6 +177,12 @@ class File:
     @cached_property
     def says(self) -> frozenset[str]:
         """What this file establishes for the whole run."""
+        unscales = "unscale" in self.source.text and Unscaling(self.program).for_others
+        return self._precisions | (frozenset({UNSCALES}) if unscales else frozenset())
+
+    @property
+    def _precisions(self) -> frozenset[str]:
+        """What it establishes of what is computed in half precision."""
         makers = torch_names.AUTOCAST | torch_names.GRAD_SCALER
         calls = any(self.names.any_in(call.func, makers) for call in self.tree.find(cst.Call))
         text = self.source.text.encode()

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from amplint.diagnostics import FLOAT16_TRAINING, Applicability, Diagnostic, Fix, NoFix, category
+from amplint.diagnostics import FLOAT16_TRAINING, NOBODY_UNSCALES, Applicability, Diagnostic, Fix, NoFix, category
 from amplint.edits.statement_rows import Statement
 from amplint.file import MIXED_PRECISION, TRAINING, File
 from amplint.finding import Finding, told_once
@@ -28,7 +28,7 @@ from amplint.model.rule_options import Option
 
 __all__ = [
     "Check", "Confidence", "ERROR", "FLOAT16_TRAINING", "File", "Finding", "Found", "HIGH", "INFO", "LOW", "MEDIUM",
-    "MIXED_PRECISION", "Option", "Rule", "Severity", "Statement", "TRAINING", "WARNING", "rule",
+    "MIXED_PRECISION", "NOBODY_UNSCALES", "Option", "Rule", "Severity", "Statement", "TRAINING", "WARNING", "rule",
 ]  # fmt: skip
 
 

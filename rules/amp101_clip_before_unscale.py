@@ -47,9 +47,11 @@ same iterations. You get no fix where several optimizers share the clip, where i
 Where an `Accelerator` owns the scaler, the clip becomes `accelerator.clip_grad_norm_`, which unscales first.
 
 ## Limitations
-A clip in a function that neither runs the backward pass nor is called after one in the files at hand is left alone: the
-caller may have unscaled. So is one whose threshold may be multiplied by the scale, because it comes from `get_scale()`
-through helpers, or from a parameter that is called a scale.
+A clip in a function that neither runs the backward pass nor is called after one in the files at hand is reported only
+where the function itself unscales behind it, or steps with a scaler that its class or file makes and for which no file of
+the project calls `unscale_`: else the caller may have unscaled. You get no fix there. Left alone is a clip whose threshold
+may be multiplied by the scale, because it comes from `get_scale()` through helpers, or from a parameter that is called a
+scale.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-clipping
@@ -78,9 +80,10 @@ def check(file: File) -> Iterator[Finding]:
             file.range(hazard_calls.callee_range(file, found.node)),
             f"Gradients are clipped before `{scaler}` unscales them",
             note=consequence(found),
-            related=hazard_calls.related(file, found, scaled="scaled here"),
+            related=hazard_calls.related(file, found, scaled="scaled here", **insert_unscale.SHOWN_LATE),
             defect=hazard_calls.defect(found),
             fix=unscaled or scaler_owners.clip(file, found) or unscaled,
+            needs=insert_unscale.needs(found),
         )
 
 

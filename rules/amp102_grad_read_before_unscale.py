@@ -50,7 +50,7 @@ optimizers may own the gradients, and where the scaler may be None.
 
 ## Limitations
 A gradient that is copied, kept as a tensor, or handed to a function by itself is not followed. Hooks are not
-read.
+read. Where the backward pass is out of sight, a read is reported as a clip is (AMP101).
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#working-with-unscaled-gradients
@@ -86,7 +86,7 @@ def check(file: File) -> Iterator[Finding]:
             file.range(hazard_calls.callee_range(file, found.node)),
             f"Gradients are {done} before `{found.scaler_name}` unscales them",
             note=f"each gradient is still multiplied by the scale, {optimizer_notes.initial_scale(found)} at first{consequence}",
-            related=hazard_calls.related(file, found, scaled="scaled here"),
+            related=hazard_calls.related(file, found, scaled="scaled here", **insert_unscale.SHOWN_LATE),
             defect=hazard_calls.defect(found),
             fix=insert_unscale.repair(
                 file,
@@ -94,6 +94,7 @@ def check(file: File) -> Iterator[Finding]:
                 "the gradients are changed" if by == ADD else "the gradients are read",
                 SAFE if by == MEASURE else UNSAFE,
             ),
+            needs=insert_unscale.needs(found),
         )
 
 

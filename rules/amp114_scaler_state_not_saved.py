@@ -4,8 +4,10 @@
 Flags the place where the state of an optimizer, which an enabled scaler steps, goes into a checkpoint without the state
 of the scaler: a dict, a key, a file of its own, or a helper that would take the scaler if you gave it one. Checkpoints
 are followed through variables, later keys and helpers, also into other files and objects that were given the optimizer.
-An object around a scaler (`NativeScaler`) counts as one. Where the scaler's state is saved, it flags the load of the
-optimizer's state from the same checkpoint, if nothing in the file loads the scaler's.
+An object around a scaler (`NativeScaler`) counts as one. An optimizer that is registered with a checkpointer
+(`checkpointer.add_recoverable("optimizer", optimizer)`) is flagged if the file makes the scaler and registers it nowhere.
+Where the scaler's state is saved, it flags the load of the optimizer's state from the same checkpoint, if nothing in the
+file loads the scaler's.
 
 ## Why it matters
 The scaler has learned which scale your gradients bear. Resumed without its state it starts at 65536 again, and if that

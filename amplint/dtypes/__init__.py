@@ -16,12 +16,12 @@ from amplint.diagnostics import FLOAT16_TRAINING, Position, Range, Related
 from amplint.dtypes.asked_results import asking_calls
 from amplint.dtypes.callees_elsewhere import CalleesElsewhere
 from amplint.dtypes.constants import ConstantEffect, ConstantUse, constants, distinct_uses
+from amplint.dtypes.file_flow import FileFlow
 from amplint.dtypes.hazards import Danger, DtypeHazard, calls_followed, loss_hazards
 from amplint.dtypes.idle_functions import idle_functions, lowering
 from amplint.dtypes.islands import islands
 from amplint.dtypes.large_numbers import functions_met
 from amplint.dtypes.shapes import shape_of
-from amplint.dtypes.statements import Statements
 from amplint.dtypes.values import Number, Operation, Tensor, Value, tensors
 from amplint.file import File
 from amplint.model.caller_contexts import CallerContext, CallManner, ResultElsewhere
@@ -58,7 +58,7 @@ class Dtypes:
         self._callees = CalleesElsewhere(file)
         losses = frozenset(file.option(OWN_LOSSES))
         parts = file.tree, file.names, file.contexts, file.classes, losses, _BUDGET
-        self._idle, self._elsewhere = Statements(*parts, self._callees.result), Statements(*parts)
+        self._idle, self._elsewhere = FileFlow(*parts, self._callees.result), FileFlow(*parts)
 
     def close(self) -> None:
         """Let go of what was followed: frames and the functions defined in them know each other."""
@@ -67,7 +67,7 @@ class Dtypes:
             vars(flow).clear()
 
     @cached_property
-    def _flow(self) -> Statements:
+    def _flow(self) -> FileFlow:
         flow = self._idle
         flow.whole_file(apart=frozenset(idle_functions(self._tree, lowering(self._file))))
         for context in self._entered:

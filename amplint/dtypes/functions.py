@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import cached_property
 
 import libcst as cst
 
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import read
 from amplint.dtypes.literals import joined
+from amplint.dtypes.number_parameters import NumberParameters
 from amplint.dtypes.tensor_calls import TensorCalls, no_result
 from amplint.dtypes.values import (
     NO_ARGUMENTS,
@@ -66,6 +66,7 @@ class Functions(TensorCalls):
         self.classes = classes
         self.result_elsewhere = result_elsewhere
         self._losses = losses
+        self._numbers = NumberParameters(tree)
         self.kept = {}
         self.leaving: dict[Operation, bool] = {}
         """The calls of what is not defined here, where autocast or an argument tells of half precision, and whether they
@@ -225,30 +226,10 @@ class Functions(TensorCalls):
             elif param.default is not None and not spread:
                 frame.variables[name] = self.evaluate(param.default, frame.parent or frame)
             else:
-                frame.variables[name] = Number() if self._is_number(param, node) else Tensor(made=param)
+                frame.variables[name] = Number() if self._numbers.holds(param, node) else Tensor(made=param)
         for star in (node.params.star_arg, node.params.star_kwarg):
             if type(star) is cst.Param:
                 frame.variables[star.name.value] = UNKNOWN
-
-    def _is_number(self, param: cst.Param, function: cst.FunctionDef | cst.Lambda) -> bool:
-        """Whether a parameter is a Python number: annotated so, or a setting that a constructor computes with."""
-        if param.annotation is not None:
-            return dotted(param.annotation.annotation) in ("int", "float")
-        if not isinstance(function, cst.FunctionDef) or function.name.value != "__init__":
-            return False
-        return (function, param.name.value) in self._settings
-
-    @cached_property
-    def _settings(self) -> frozenset[tuple[cst.CSTNode | None, str]]:
-        """Names by function that a number is computed with: halved, squared, counted."""
-        counting = (cst.FloorDivide, cst.Modulo, cst.Power)
-        return frozenset(
-            (self.tree.enclosing(operation, cst.FunctionDef), side.value)
-            for operation in self.tree.find(cst.BinaryOperation)
-            if isinstance(operation.operator, counting)
-            for side in (operation.left, operation.right)
-            if isinstance(side, cst.Name)
-        )
 
     def enter(self, node: cst.FunctionDef) -> None:
         """Follow a function whose callers are not known."""

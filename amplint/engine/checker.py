@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amplint.diagnostics import ALONE, Diagnostic, FileReport, Position, Range
+from amplint.diagnostics import ALONE, Diagnostic, FileReport, Position, Range, holding
 from amplint.engine.config import Settings
 from amplint.engine.registry import RuleInfo, rule_index
 from amplint.engine.relevance import bytes_pattern, matters, suppresses
@@ -248,6 +248,7 @@ def withdraw(report: FileReport, facts: frozenset[str]) -> FileReport:
         facts: what the files of the run establish.
     """
     facts = report.facts if is_notebook(report.path) or ALONE in report.facts else facts
+    facts = holding(facts)
     kept = tuple(
         diagnostic if diagnostic.needs <= report.facts else with_place(diagnostic, facts)
         for diagnostic in report.diagnostics

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 
-from amplint.diagnostics import FileReport
+from amplint.diagnostics import UNSCALES, FileReport
 from amplint.engine.registry import rule_index
 from amplint.facts.driving_facts import is_about
 
@@ -13,7 +13,8 @@ class Established:
     """The facts of a run.
 
     Most of them count for all its files: they say what they are about. Those that rules await in order to guess what nobody can
-    see count for the project of the file that establishes them: how one is trained says nothing about another.
+    see count for the project of the file that establishes them: how one is trained says nothing about another. So does that
+    somebody unscales for others.
 
     Args:
         reports: those on all files.
@@ -22,7 +23,7 @@ class Established:
 
     def __init__(self, reports: Sequence[FileReport], projects: Sequence[Hashable] = ()) -> None:
         self._projects = projects or [None] * len(reports)
-        self._awaited = awaited = frozenset(rule.awaits for rule in rule_index() if rule.awaits)
+        self._awaited = awaited = frozenset(rule.awaits for rule in rule_index() if rule.awaits) | {UNSCALES}
         self._everywhere = frozenset[str]()
         self._within: dict[Hashable, frozenset[str]] = {}
         for project, report in zip(self._projects, reports):

@@ -14,6 +14,14 @@ from amplint.syntax.access_paths import called, called_name, elements, literal_k
 from amplint.syntax.bindings import targets
 from amplint.syntax.value_uses import How, Use
 
+_REGISTERING = ("add_recoverable", "add_recoverables", "add_checkpointable")
+"""The methods by which checkpointers are told what they are to save."""
+
+
+def registers(call: cst.CSTNode) -> bool:
+    """Whether a call tells a checkpointer what it is to save."""
+    return called_name(call) in _REGISTERING
+
 
 @dataclass(frozen=True)
 class SavedState:
@@ -43,7 +51,14 @@ class OptimizerStates:
     @cached_property
     def found(self) -> list[SavedState]:
         """All that are put into something, in source order."""
-        return [state for call, owner in self._flow.methods("state_dict") for state in self._of(call, owner)]
+        taken = [state for call, owner in self._flow.methods("state_dict") for state in self._of(call, owner)]
+        return sorted([*taken, *self._registered()], key=lambda state: self._tree.order(state.place))
+
+    def _registered(self) -> Iterator[SavedState]:
+        """The optimizers that are registered with something that saves the states of all that are."""
+        for call, owner in (pair for name in _REGISTERING for pair in self._flow.methods(name)):
+            for optimizer in (arg.value for arg in call.args if self.is_optimizer(arg.value)):
+                yield SavedState(optimizer, call, None, "", path_of(owner), True, False, False)
 
     def _of(self, call: cst.Call, owner: cst.BaseExpression) -> Iterator[SavedState]:
         if self.is_optimizer(owner):

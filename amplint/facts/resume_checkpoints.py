@@ -8,7 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState, says_save
+from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState, registers, says_save
 from amplint.facts.restored_checkpoints import Unrestored, unrestored
 from amplint.facts.save_helpers import SaveHelpers
 from amplint.facts.scaler_checkpoints import ScalerStates, wrappers_of
@@ -98,6 +98,8 @@ class Checkpoints:
                 continue
             if state.open and not self._is_confined(pair):
                 continue
+            if registers(state.place) and not self._is_made_here(pair.scaler):
+                continue  # whoever makes the scaler may register it
             if self._is_saved(state) and not self._is_kept_with(state):
                 yield Incomplete(state.place, pair, state)
 
@@ -115,6 +117,11 @@ class Checkpoints:
             return True
         given = self._steppers.flow.given(scaler) if callers else ()
         return any(self._is_made(each, callers - 1) if path_of(each) else self._roles.made_by(each) for each in given)
+
+    def _is_made_here(self, scaler: cst.BaseExpression) -> bool:
+        """Whether the text of this file makes a scaler."""
+        made = (value for value in self._roles.values(scaler) if self._roles.made_by(value) is not None)
+        return any(self._tree.root(value) is self._tree.module for value in made)
 
     def _is_saved(self, state: SavedState) -> bool:
         """Whether a state is saved: where it is taken, or by those that get it from there."""

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.facts.optimizer_checkpoints import says_save
+from amplint.facts.optimizer_checkpoints import registers, says_save
 from amplint.file import File
 from amplint.model import vocabulary
 from amplint.roles.scaler_wrappers import ScalerWrappers
@@ -49,7 +49,7 @@ class ScalerStates:
                 )
             case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="state_dict"))):
                 return self._may_be_scaler(owner)
-            case cst.Call() if path_of(node.func) == "dict" or says_save(node):
+            case cst.Call() if path_of(node.func) == "dict" or says_save(node) or registers(node):
                 given = ((arg.keyword.value if arg.keyword is not None else "", arg.value) for arg in node.args)
                 return any(self._is_kept_under(key, value) for key, value in given)
         return False

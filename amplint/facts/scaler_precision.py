@@ -73,7 +73,11 @@ class Precisions:
         return all(self._is_harmless(item.func if isinstance(item, cst.Call) else item) for item in items)
 
     def _is_harmless(self, context: cst.BaseExpression) -> bool:
-        return all(name.startswith(_HARMLESS_CONTEXTS) for name in self._names.resolve(context))
+        """Whether a context runs nothing in half precision; of those of the project, the files that define them are asked."""
+        return all(
+            name.startswith(_HARMLESS_CONTEXTS) or self._imports.place(name) is not None
+            for name in self._names.resolve(context)
+        )
 
     def _is_computed(self, site: int) -> bool:
         """Whether what is scaled at a place is computed in the same function, and not handed to it."""

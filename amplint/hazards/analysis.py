@@ -92,7 +92,7 @@ class Analysis:
                     continue
                 place = (hazard.kind, site)
                 hazard = changed(hazard, root=entry.function.key)
-                if place not in found or (found[place][0].inlined and not hazard.inlined):
+                if place not in found or _rank(hazard) < _rank(found[place][0]):
                     found[place] = (hazard, shown, entry, site)
         return tuple(self._place(*each) for _, each in sorted(found.items(), key=lambda each: each[0]))
 
@@ -114,3 +114,8 @@ class Analysis:
         """
         all_ = (found for found in self.hazards if found.hazard.kind is kind)
         return [found for found in all_ if found.origin is None or (halves if found.is_half else elsewhere)]
+
+
+def _rank(hazard: Hazard) -> tuple[bool, bool]:
+    """What of two hazards of one kind and place is told: what shows both halves, and that by itself."""
+    return hazard.is_shown_late, hazard.inlined

@@ -36,6 +36,8 @@ class Elsewhere:
         another file's own."""
         if self.is_here(hazard.site):
             return hazard.site
+        if hazard.is_shown_late and not any(self.is_here(site) for _, site in hazard.related):
+            return -1
         here = [call for call in hazard.calls if self.is_here(call[0])] or self._leading_to(hazard)
         if not here:
             return self._half_here(hazard)

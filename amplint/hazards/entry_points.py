@@ -10,6 +10,7 @@ import libcst as cst
 
 from amplint.hazards.class_switches import as_switched_by
 from amplint.hazards.objects_in_reach import objects_in
+from amplint.hazards.unscaling import Unscaling
 from amplint.lowering.graph_tools import events_in
 from amplint.lowering.graphs import Graphs
 from amplint.lowering.linked_graphs import linked
@@ -32,6 +33,7 @@ _SOMETHING = ObjectFacts(role="optimizer")
 class Entry:
     """A function that is explored: with the graphs that its calls may enter, and what is known of the objects in all of them.
 
+    `nobody_unscales` is whether nobody in sight has unscaled the gradients that it finds.
     `heir` is the class that inherits the function, where it is explored with the methods that this class overrides.
     """
 
@@ -39,6 +41,7 @@ class Entry:
     functions: Mapping[str, Function]
     objects: Mapping[str, ObjectFacts]
     nothing_scales: bool = False
+    nobody_unscales: bool = False
     heir: str = ""
     flows: Flows | None = field(default=None, compare=False, repr=False)
     """The control-flow graphs of `functions`, which entries may share."""
@@ -86,12 +89,14 @@ class Entries:
         for function, functions, _ in roots:
             keys.setdefault(id(functions), []).append(function.key)
         flows = {id(functions): Flows(functions, keys[id(functions)]) for _, functions, _ in roots}
+        called = {id(functions): _called(functions, keys[id(functions)]) for _, functions, _ in roots}
         return tuple(
             Entry(
                 function,
                 functions,
                 self._objects(function, functions, heir),
                 self._nothing_scales,
+                function.key not in called[id(functions)] and self.unscaling.nobody_before(function.key, functions),
                 heir.name if heir is not None else "",
                 flows[id(functions)],
             )
@@ -104,6 +109,11 @@ class Entries:
     ) -> Mapping[str, ObjectFacts]:
         objects = objects_in(function, functions)
         return as_switched_by(heir, objects) if heir is not None else objects
+
+    @cached_property
+    def unscaling(self) -> Unscaling:
+        """Who unscales in the file."""
+        return Unscaling(self._program)
 
     def _trains(self) -> bool:
         """Whether the file calls anything by the names of the protocol, or makes a scaler or a region that other files work
@@ -177,6 +187,11 @@ class Entries:
         return replaced
 
 
+def _called(functions: Mapping[str, Function], keys: Collection[str]) -> set[str]:
+    """The functions that some of a file call."""
+    return {each.function for key in keys for each in events_in(functions[key].body) if isinstance(each, Call)}
+
+
 def _scale_nothing(functions: Collection[Function]) -> bool:
     """Whether functions have scalers that they made themselves, and none of them scales anything or leaves their sight."""
     facts = [each for function in functions for each in function.objects.values() if each.role == "scaler"]
@@ -214,7 +229,9 @@ def explore(entry: Entry) -> Exploration:
     memory = in_use()
     if not memory.keeps(Kept.EXPLORATIONS):
         return _followed(entry)
-    on = basis_of(entry.function.key, entry.explored.functions, entry.objects, entry.nothing_scales)
+    on = basis_of(
+        entry.function.key, entry.explored.functions, entry.objects, entry.nothing_scales, entry.nobody_unscales
+    )
     if on is None:
         return _followed(entry)
     known = memory.known(Kept.EXPLORATIONS, on.digest)
@@ -227,7 +244,7 @@ def explore(entry: Entry) -> Exploration:
 
 
 def _followed(entry: Entry) -> Exploration:
-    explorer = Explorer(entry.explored, entry.objects, entry.nothing_scales)
+    explorer = Explorer(entry.explored, entry.objects, entry.nothing_scales, entry.nobody_unscales)
     explorer.run(entry.function)
     return Exploration(tuple(explorer.hazards), tuple(explorer.events), explorer.gave_up, explorer.degraded)
 

@@ -47,7 +47,7 @@ def alias_elements(node: cst.For, scope: FunctionScope) -> bool:
         node: the loop.
         scope: that of the function that it stands in.
     """
-    found = False
+    found = _picks_objects(node, scope)
     pairs = paired(node.target, node.iter)
     for target, source in pairs:
         beside = [name for name, other in pairs if other is source]
@@ -60,6 +60,19 @@ def alias_elements(node: cst.For, scope: FunctionScope) -> bool:
             scope.objects.setdefault(element, ObjectFacts(sorted(roles & OBJECTS)[0]))
             found = True
     return found
+
+
+def _picks_objects(node: cst.For, scope: FunctionScope) -> bool:
+    """Whether the iterations of a loop pick one optimizer or schedule after the other by their number, for one step each."""
+    tree = scope.program.tree
+    inner = (loop for kind in (cst.For, cst.While) for loop in tree.inside(node.body, kind))
+    if not isinstance(node.target, cst.Name) or any("step" in tree.words(loop) for loop in inner):
+        return False
+    lines = (line for line in node.body.body if isinstance(line, cst.SimpleStatementLine))
+    assigned = (small for line in lines for small in line.body if isinstance(small, cst.Assign))
+    picked = (each for each in assigned if path_of(each.value).endswith(f"[{node.target.value}]"))
+    names = (named for each in picked for named in (each.value, each.targets[0].target))
+    return any(scope.roles.of(each).role in OBJECTS for each in names)
 
 
 def _collection(source: cst.BaseExpression, scope: FunctionScope) -> str:

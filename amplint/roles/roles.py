@@ -14,7 +14,7 @@ from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.constructors import Constructors
 from amplint.roles.parameter_owners import ParameterOwners
 from amplint.roles.user_options import UserOptions
-from amplint.syntax.access_paths import called, path_of
+from amplint.syntax.access_paths import called, computed_attribute, path_of
 from amplint.syntax.classes import Classes
 from amplint.syntax.loop_elements import paired
 from amplint.syntax.names import LOCAL, UNKNOWN, Names, dotted
@@ -43,6 +43,7 @@ class Roles:
     def __init__(self, tree: Tree, names: Names, classes: Classes, contexts: Contexts, flow: ValueFlow) -> None:
         self._tree = tree
         self._names = names
+        self._classes = classes
         self.flow = flow
         self._options = UserOptions(tree)
         self._owners = ParameterOwners(flow)
@@ -85,6 +86,9 @@ class Roles:
         known = [facts for facts in made if facts.role]
         if known and len({facts.role for facts in known}) == 1:
             first = known[0]
+            named = first.role == "optimizer" and not first.maker and path not in self._used_as(node)
+            if named and self._options.is_chosen(node, path):
+                return ObjectFacts()
             made_always = len(known) == len(values) and all(facts.made for facts in known)
             maker = first.maker if len({facts.maker for facts in known}) == 1 else ""
             return changed(first, enabled=_join(known), owners=_all_owners(known), made=made_always, maker=maker)
@@ -145,7 +149,7 @@ class Roles:
         """What an expression makes; None when that cannot be told, no role when it is something else."""
         # By far the most expressions are calls and names; `isinstance` is slow to deny, for nodes are abstract classes.
         if type(value) is cst.Call:
-            return self._constructors.of(value)
+            return self._constructors.of(value) or self._computed(value)
         if type(value) in _NAMED:
             named = self.of(value) if path_of(value) not in ("", "None") else ObjectFacts()
             return named if named.role else None
@@ -164,6 +168,14 @@ class Roles:
             elements = (item.value for item in value.elements)
             return next((facts for item in elements if (facts := self.made_by(item))), None)
         return None
+
+    def _computed(self, call: cst.Call) -> ObjectFacts | None:
+        """What is known of the attributes of `self` by computed names, if `getattr` asks for one; some other one is asked for."""
+        computed, owner = computed_attribute(call), self._classes.owner(call)
+        if computed is None or owner is None or path_of(computed[0]) != "self":
+            return None
+        made = [facts for value in owner.values(computed[1]) if (facts := self.made_by(value)) is not None]
+        return changed(made[0], owners=()) if made and len({each.role for each in made}) == 1 else None
 
     def _returned_by(self, value: cst.BaseExpression) -> ObjectFacts | None:
         """What a function at hand returns to a call of it, if that is always a scheduler, or an object that follows one."""

@@ -68,6 +68,16 @@ class UserOptions:
         holder = called(path.rpartition(".")[0])
         return _OPTIONS.search(holder) is not None or bool(parts) and _OPTIONS.search(called(path)) is not None
 
+    def is_chosen(self, node: cst.BaseExpression, path: str) -> bool:
+        """Whether an element of what may be options is one of them: nothing that optimizers have is asked of it.
+
+        Args:
+            node: the expression.
+            path: its access path, such as `self.opt[networks]`.
+        """
+        is_element = isinstance(node, cst.Subscript) and bool(literal_key(node))
+        return is_element and is_option(path) and not self._parts_of(node).get(path, set()) & _OF_OPTIMIZERS
+
     def is_stepped(self, node: cst.BaseExpression, path: str) -> bool:
         """Whether something is asked to step, as optimizers and schedulers are, and options never.
 

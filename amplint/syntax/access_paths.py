@@ -57,6 +57,24 @@ def literal_key(node: cst.CSTNode | None) -> str:
     return node.value.strip("'\"") if isinstance(node, cst.SimpleString) else ""
 
 
+def computed_attribute(call: cst.CSTNode) -> tuple[cst.BaseExpression, str] | None:
+    """Whose attribute `getattr` or `setattr` asks for by a computed name, and what stands for all those that begin alike.
+
+    The attributes `f"scaler{index}"` of an object are one that is called `scaler{}`.
+    """
+    match call:
+        case cst.Call(
+            func=cst.Name(value="getattr" | "setattr"),
+            args=[
+                cst.Arg(value=of),
+                cst.Arg(value=cst.FormattedString(parts=[cst.FormattedStringText(value=prefix), *_])),
+                *_,
+            ],
+        ):
+            return of, f"{prefix}{{}}"
+    return None
+
+
 def option_key(node: cst.CSTNode) -> str:
     """The name of what is asked for by a literal key: of `cfg["amp"]`, `cfg.get("amp")` and `getattr(args, "amp", False)`; else
     empty."""

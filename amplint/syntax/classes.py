@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from amplint.syntax import literal_dispatch
+from amplint.syntax.access_paths import computed_attribute
 from amplint.syntax.bindings import unpacked
 from amplint.syntax.class_info import ClassInfo as ClassInfo
 from amplint.syntax.library_classes import LibraryClasses
@@ -66,6 +67,21 @@ class Classes:
         for annotated in tree.find(cst.AnnAssign):
             if annotated.value is not None:
                 self._attribute(annotated.target, annotated.value)
+
+        for call in tree.find(cst.Call):
+            if isinstance(call.func, cst.Name) and call.func.value == "setattr" and len(call.args) == 3:
+                self._computed(call)
+
+    def _computed(self, call: cst.Call) -> None:
+        """File what is assigned to an attribute of `self` by a name that is computed."""
+        computed, info = computed_attribute(call), self.owner(call)
+        if (
+            computed is not None
+            and info is not None
+            and isinstance(computed[0], cst.Name)
+            and computed[0].value == "self"
+        ):
+            info.add(computed[1], call.args[2].value)
 
     def _attribute(self, target: cst.BaseExpression, value: cst.BaseExpression) -> None:
         if is_sequence(target):

@@ -12,7 +12,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from amplint.diagnostics import Diagnostic, FileReport
+from amplint.diagnostics import Diagnostic, FileReport, holding
 from amplint.engine.linter import lint_source
 from amplint.engine.registry import load_rules
 from amplint.rule import Rule
@@ -138,7 +138,7 @@ def lint_alone(source: Source, rules: tuple[Rule, ...]) -> FileReport:
         rules: those that run.
     """
     report = lint_source(source, rules)
-    held = tuple(diagnostic for diagnostic in report.diagnostics if diagnostic.needs <= report.facts)
+    held = tuple(diagnostic for diagnostic in report.diagnostics if diagnostic.needs <= holding(report.facts))
     return replace(report, diagnostics=held)
 
 

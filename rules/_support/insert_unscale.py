@@ -10,18 +10,22 @@ import libcst as cst
 from amplint.diagnostics import SAFE, Applicability, Edit, Fix, NoFix
 from amplint.model.events import OptimizerStep, Scale, ScalerStep, Unscale
 from amplint.model.protocol.hazard import HazardKind
-from amplint.rule import File, Found, Statement
+from amplint.rule import NOBODY_UNSCALES, File, Found, Statement
 
 from . import hazard_calls, protocol_edits
 
 KINDS = (HazardKind.CLIP_BEFORE_UNSCALE, HazardKind.GRAD_READ_BEFORE_UNSCALE)
 """The uses of gradients that an `unscale_` must come before."""
+SHOWN_LATE = {"step": "what was scaled is unscaled only here", "unscaled": "what was scaled is unscaled only here"}
+"""The other half of a use of gradients whose backward pass is not in sight, by label."""
 _BRANCHES = (cst.If, cst.IfExp, cst.Match)
 _OTHER_TIMES = "the optimizer does not step whenever this line runs"
 
 
 def repair(file: File, found: Found, what: str, applicability: Applicability = SAFE) -> Fix | NoFix:
     """`unscale_` before the first use, unless it could raise, or has no name for its objects. `what` names the use."""
+    if found.hazard.is_shown_late:
+        return NoFix("the backward pass is not in sight, and `unscale_` belongs behind the last one")
     if not found.here or found.is_half:
         return NoFix("a part of the defect is in another file")
     step, scaler, optimizer = _spelled(file, found)
@@ -55,6 +59,11 @@ def repair(file: File, found: Found, what: str, applicability: Applicability = S
     if not edits:
         return NoFix("the `unscale_` behind it cannot be moved")
     return Fix(f"Move `{call}` before {what}", edits, applicability)
+
+
+def needs(found: Found) -> frozenset[str]:
+    """What a finding needs that a step shows alone: that nobody else in the project unscales what its scaler has scaled."""
+    return frozenset({NOBODY_UNSCALES} if found.hazard.is_shown_late and "step" in found.related else ())
 
 
 def _spelled(file: File, found: Found) -> tuple[cst.Call | None, str, str]:

@@ -79,3 +79,28 @@ def test_the_loop_is_in_another_file(tmp_path: Path) -> None:
     path = root / "main.py"
     report = check_bytes("main.py", path.read_bytes(), Settings(root, select=("AMP124",)), path)
     assert report.diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    ("enters", "expected"),
+    [("self.began = time.time()", ["AMP124"]), ('self.region = torch.autocast("cuda").__enter__()', [])],
+    ids=["a clock", "a region"],
+)
+def test_contexts_of_other_files(tmp_path: Path, enters: str, expected: list[str]) -> None:
+    clock = f"""
+    import time
+    import torch
+
+    class Clock:
+        def __enter__(self):
+            {enters}
+
+        def __exit__(self, *error):
+            pass
+    """
+    lines = TRAIN.replace("from models import make_model", "from clock import Clock\nfrom models import make_model")
+    lines = lines.replace("        loss = criterion", "        with Clock():\n            loss = criterion")
+    root = project(tmp_path, train=lines, models="def make_model(name):\n    return None\n", clock=clock)
+    path = root / "train.py"
+    report = check_bytes("train.py", path.read_bytes(), Settings(root, select=("AMP124",)), path)
+    assert [each.code for each in report.diagnostics] == expected

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from heapq import heappop, heappush
 
 from amplint.model.event_graph import Function
-from amplint.model.events import Assign, Clip, Event, ObjectFacts, OptimizerStep, Scale
+from amplint.model.events import Assign, Clip, Event, ObjectFacts, OptimizerStep, Scale, Unscale
 from amplint.model.exploration.activations import Activation
 from amplint.model.exploration.branch_decisions import Conditions, assigned
 from amplint.model.exploration.effects import Flows
@@ -51,10 +51,17 @@ class Explorer(GraphRunner):
         flows: the graphs that calls in it may enter.
         objects: what is known of each reference from its construction.
         nothing_scales: whether the whole program is known to call `scale` nowhere.
+        nobody_unscales: whether no code in sight calls `unscale_`.
     """
 
-    def __init__(self, flows: Flows, objects: Mapping[str, ObjectFacts], nothing_scales: bool = False) -> None:
-        protocol = Protocol(objects, nothing_scales)
+    def __init__(
+        self,
+        flows: Flows,
+        objects: Mapping[str, ObjectFacts],
+        nothing_scales: bool = False,
+        nobody_unscales: bool = False,
+    ) -> None:
+        protocol = Protocol(objects, nothing_scales, nobody_unscales)
         always = {key_of(name) for name, facts in objects.items() if facts.made}
         super().__init__(flows, protocol, Conditions(always))
         self.work = 0
@@ -75,6 +82,7 @@ class Explorer(GraphRunner):
         rhythm = rhythm_of(root, self._flows)
         self._protocol.rests, self._protocol.advancing = rhythm.rests, rhythm.advancing
         self._protocol.steps_past = self._flows.happens(OptimizerStep)
+        self._protocol.unscales = self._flows.happens(Unscale)
         try:
             self._explore(run)
             if start is None and rhythm.is_one_round:

@@ -75,7 +75,11 @@ class Basis:
 
 
 def basis_of(
-    root: str, functions: Iterable[Function], objects: Mapping[str, ObjectFacts], nothing_scales: bool
+    root: str,
+    functions: Iterable[Function],
+    objects: Mapping[str, ObjectFacts],
+    nothing_scales: bool,
+    nobody_unscales: bool,
 ) -> Basis | None:
     """What it depends on what the paths of a function show; None for what is too large to be written out.
 
@@ -84,11 +88,12 @@ def basis_of(
         functions: it, and all that calls may enter.
         objects: what is known of the references in it.
         nothing_scales: whether the whole program is known to call `scale` nowhere.
+        nobody_unscales: whether no code in sight calls `unscale_`.
     """
     try:
         graphs = [_plain(changed(each, locals=frozenset())) for each in functions]
         known = [[name, _plain(each)] for name, each in objects.items()]
-        text = json.dumps([root, nothing_scales, graphs, known], ensure_ascii=False)
+        text = json.dumps([root, nothing_scales, nobody_unscales, graphs, known], ensure_ascii=False)
     except RecursionError:
         return None
     words = set(_WORD.findall(text))  # a variable that nothing mentions is none of which anybody knows

@@ -21,12 +21,21 @@ class Part(NamedTuple):
     half: bool = False
 
 
+class EarlyUse(NamedTuple):
+    """A use of gradients of which nobody saw what they hold: which hazard it is if they were scaled, where, and its details."""
+
+    kind: str
+    site: int
+    details: tuple[str, ...] = ()
+
+
 class Grad(NamedTuple):
     """What gradients hold: the contributions since they were cleared, and the site of `unscale_`, if it ran.
 
     `stepped`: an optimizer has used them. `updated_at` is the site of an update that the scaler took since, although no
     step has used them. `onto_unscaled`: the contributions came on top of gradients that were unscaled and not used.
     `cleared`: the gradients were set to None before a step used them; the sites of a scaled contribution, and of that.
+    `used`: the first use of each kind that was made of unknown gradients, which whoever unscales them later shows to be early.
     """
 
     parts: frozenset[Part] = frozenset()
@@ -35,6 +44,7 @@ class Grad(NamedTuple):
     updated_at: int = -1
     onto_unscaled: bool = False
     cleared: tuple[int, int] = (-1, -1)
+    used: frozenset[EarlyUse] = frozenset()
 
     def contributions(self, more: Iterable[Part]) -> frozenset[Part]:
         """The parts with more of them: of plain ones all count, of others the first place of each kind."""
@@ -52,6 +62,15 @@ class Grad(NamedTuple):
         return {part.kind for part in self.parts}
 
     @property
+    def is_unknown(self) -> bool:
+        """Whether nobody saw what they hold, and nothing has unscaled or used them since."""
+        return self.kinds == {"unknown"} and self.unscaled_at < 0 and not self.stepped
+
+    def using(self, use: EarlyUse) -> Grad:
+        """The same gradients after a use; itself, where one of its kind was made before."""
+        return self if any(each.kind == use.kind for each in self.used) else self._replace(used=self.used | {use})
+
+    @property
     def still_scaled(self) -> bool:
         """Whether all that these gradients hold is scaled, and nothing has unscaled it."""
         return self.kinds == {"scaled"} and self.unscaled_at < 0
@@ -64,7 +83,7 @@ class Grad(NamedTuple):
     def without_places(self) -> object:
         """As far as it decides on hazards, and not on where they are told."""
         parts = _without_sites(self.parts)
-        marks = (self.unscaled_at >= 0, self.updated_at >= 0, self.cleared[1] >= 0)
+        marks = (self.unscaled_at >= 0, self.updated_at >= 0, self.cleared[1] >= 0, bool(self.used))
         return (parts, *marks, self.stepped, self.onto_unscaled)
 
 

@@ -57,6 +57,13 @@ class Hazard:
     """The calls that led from the root to the event: where each stands, and the key of the function that it enters."""
 
     @property
+    def is_shown_late(self) -> bool:
+        """Whether what unscales gradients shows that they were used too early, and nobody saw how they came about."""
+        return (
+            self.kind in (HazardKind.CLIP_BEFORE_UNSCALE, HazardKind.GRAD_READ_BEFORE_UNSCALE) and self.at("scaled") < 0
+        )
+
+    @property
     def inlined(self) -> bool:
         """Whether the event happened in a function called by the root."""
         return bool(self.calls)

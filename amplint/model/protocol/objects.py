@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from amplint.model.events import ObjectFacts
+from amplint.model.events import Clip, GradAccess, ObjectFacts
 from amplint.model.protocol.contents import Grad
 from amplint.model.protocol.state import ANY, ProtocolState
 from amplint.model.references import reference
@@ -17,14 +17,18 @@ class Known:
     Args:
         objects: what is known of each, by reference.
         nothing_scales: whether no scaler among them ever scales a loss.
+        nobody_unscales: whether no code in sight ever calls `unscale_` for one of them.
     """
 
-    def __init__(self, objects: Mapping[str, ObjectFacts], nothing_scales: bool = False) -> None:
+    def __init__(
+        self, objects: Mapping[str, ObjectFacts], nothing_scales: bool = False, nobody_unscales: bool = False
+    ) -> None:
         self._objects = objects
         named = [name for name, facts in objects.items() if facts.role == "optimizer"]
         collections = {name[:at] for name in named for at, mark in enumerate(name) if mark == "["}
         self.optimizers = [name for name in named if name not in collections]
         scaling = {"framework"} if nothing_scales else {"scaler", "framework"}
+        self.nobody_unscales = nobody_unscales
         self.may_scale = any(facts.role in scaling for facts in objects.values())
         """Whether there is something that may scale losses."""
 
@@ -77,6 +81,11 @@ class Known:
         facts = self.of(scaler)
         return facts.made and facts.enabled == "yes"
 
+    def unscales_first(self, scaler: str) -> bool:
+        """Whether a step of a scaler is the first to unscale whatever the gradients are: one of torch's, made in sight."""
+        facts = self.of(scaler)
+        return self.nobody_unscales and bool(facts.maker) and not facts.owned
+
     def may_step_through(self, optimizer: str, grad: Grad) -> bool:
         """Whether a step of an optimizer may be one of the scaler's: that of a library, which wraps optimizers.
 
@@ -86,6 +95,11 @@ class Known:
         """
         scalers = [part.scaler for part in grad.parts if part.kind == "scaled"]
         return not self.of(optimizer).made and any(self.of(scaler).owned for scaler in scalers)
+
+    def exactly(self, event: Clip | GradAccess) -> list[str]:
+        """The optimizers whose gradients a use handles by what it names, and not because there are no others."""
+        named = event.optimizer if isinstance(event, Clip) else ""
+        return [named] if named else self.owners_of(event.owners)
 
     def handled(self, state: ProtocolState, owners: Iterable[str], optimizer: str) -> tuple[list[str], list[Grad]]:
         """The optimizers whose gradients are handled when some parameters are, and those gradients.

@@ -40,14 +40,14 @@ from amplint.model.protocol.contents import (
     Part,
     Stage,
     Stepped,
-    Truth,
     Value,
 )
 from amplint.model.protocol.hazards import Hazard, Known, hazards_at
+from amplint.model.protocol.hazards.gradients import early_use
 from amplint.model.protocol.path_state import PathFacts, PathState
 from amplint.model.protocol.state import ANY, ProtocolState
 from amplint.model.protocol.table import Table
-from amplint.model.references import key_of, reference
+from amplint.model.protocol.value_transitions import after_assignment, after_scaling
 
 Outcome = tuple[PathState, tuple[Hazard, ...]]
 
@@ -58,18 +58,23 @@ class Protocol:
     `rests` are the steps (the optimizer, and the loops around) for what a loop has left over: no schedule goes by those.
     `advancing` are the loops around the schedules, None where that is not known: they go by steps in the same loops alone.
     `steps_past` is whether an optimizer may step past its scaler, who asks whether overflows were looked for.
+    `unscales` is whether `unscale_` is called, which shows that unknown gradients were used too early.
 
     Args:
         objects: what is known of each reference from its construction.
         nothing_scales: whether the whole program is known to call `scale` nowhere, so that no loss can be scaled.
+        nobody_unscales: whether no code in sight calls `unscale_`, so that a step is what unscales.
     """
 
-    def __init__(self, objects: Mapping[str, ObjectFacts], nothing_scales: bool = False) -> None:
-        self._known = Known(objects, nothing_scales)
+    def __init__(
+        self, objects: Mapping[str, ObjectFacts], nothing_scales: bool = False, nobody_unscales: bool = False
+    ) -> None:
+        self._known = Known(objects, nothing_scales, nobody_unscales)
         self._nothing_scales = nothing_scales
         self.rests: frozenset[tuple[str, tuple[int, ...]]] = frozenset()
         self.advancing: frozenset[tuple[int, ...]] | None = None
         self.steps_past = True
+        self.unscales = True
 
     def apply(self, state: PathState, event: Event, loops: tuple[int, ...] = ()) -> Outcome:
         """The state after an event, and the hazards that the event is.
@@ -82,9 +87,9 @@ class Protocol:
         hazards = hazards_at(self._known, state, event, loops)
         match event:
             case Assign():
-                after = self._assign(state, event)
+                after = after_assignment(state, event)
             case Scale():
-                after = self._scale(state, event)
+                after = after_scaling(state, event)
             case AutocastEnter():
                 after = state.entering(Entered(event.region, event.site, len(loops)))
             case AutocastExit():
@@ -108,52 +113,19 @@ class Protocol:
             case ZeroGrad():
                 return self._zero_grad(state, event)
             case GradAccess():
-                return self._forget_grads(state) if event.writes else state
+                return self._forget_grads(state) if event.writes else self._used(state, event)
             case Escape():
                 return self._forget_grads(state).changed(stages=Table(), stepped=Table())
             case OptimizerStep():
                 return self._optimizer_step(self._stepped_directly(state, event, loops), event)
             case Leave():
                 return self._leave(state, event)
-            case Clip() if event.raises:  # an overflow would have ended the iteration here
-                return state.changed(untested=False)
-            case Forward() | CacheCleared() | Clip() | SchedulerStep() | Checkpoint() | Report() | InnerGrad():
+            case Clip():
+                # Where a clip raises, an overflow would have ended the iteration here.
+                return self._used(state.changed(untested=False) if event.raises else state, event)
+            case Forward() | CacheCleared() | SchedulerStep() | Checkpoint() | Report() | InnerGrad():
                 return state
         raise TypeError(f"no transition for {type(event).__name__}")
-
-    # -- values ----------------------------------------------------------------------------------------------------
-
-    def _assign(self, state: PathState, event: Assign) -> PathState:
-        facts, protocol = state.facts, state.protocol
-        if event.truth is not None:
-            truths = facts.truths.put(key_of(event.target), Truth(event.truth))
-            told = state.knowing(values=facts.values.put(event.target, None), truths=truths)
-            # What the name held before may be in the middle of its round: a scaler that is made here is not.
-            return told.with_protocol(
-                protocol.changed(stages=protocol.stages.without(protocol.stages_of(event.target)))
-            )
-        carried, given = ([_operand(facts, name) for name in names] for names in (event.carried, event.args))
-        operands = [value for value in (*carried, *given) if value is not None]
-        half = any(value.half for value in operands)
-        derived = any(value.derived for value in operands) or any(
-            value is not None and value.is_scaled for value in given
-        )
-        if event.computes and protocol.active_region is not None and protocol.records_graph:
-            half = half or protocol.active_region.region.may_be_float16
-        scalers = {_scaler_in(value, name, event.computes) for value, name in zip(carried, event.carried)}
-        known = min(scalers - {"", UNKNOWN_SCALER}, default=None)
-        unknown = derived or UNKNOWN_SCALER in scalers or not (event.computes or event.carried)
-        scaler = known or (UNKNOWN_SCALER if unknown else "")
-        value = Value(scaler, half and protocol.records_graph, derived, event.number is not None)
-        return state.knowing(values=facts.values.put(event.target, value))
-
-    @staticmethod
-    def _scale(state: PathState, event: Scale) -> PathState:
-        source = state.facts.value(event.source)
-        value = Value(event.scaler or UNKNOWN_SCALER, source is not None and source.half)
-        return state.knowing(values=state.facts.values.put(event.target, value))
-
-    # -- gradients -------------------------------------------------------------------------------------------------
 
     def _backward(self, state: ProtocolState, value: Value, event: Backward) -> ProtocolState:
         unknown = "plain" if self._nothing_scales else "unknown"
@@ -170,6 +142,16 @@ class Protocol:
             updated_at = grad.updated_at if self._known.is_only(optimizer) and not fresh else -1
             changes[optimizer] = Grad(parts, updated_at=updated_at, onto_unscaled=waits or grad.onto_unscaled)
         return state.with_grads(changes)
+
+    def _used(self, state: ProtocolState, event: Clip | GradAccess) -> ProtocolState:
+        """The state once unknown gradients were used: what unscales them later will show that it was too early."""
+        names, use = self._known.exactly(event), early_use(event)
+        if use is None or not (self._known.nobody_unscales or (names and self.unscales)):
+            return state
+        if not names and self.steps_past and not self._known.is_only(next(iter(self._known.optimizers), "")):
+            return state  # it may be of an optimizer that steps without a scaler
+        used = {name: state.grad(name) for name in names or (*self._known.optimizers, ANY)}
+        return state.with_grads({name: grad.using(use) for name, grad in used.items() if grad.is_unknown})
 
     def _unscale(self, state: ProtocolState, event: Unscale) -> ProtocolState:
         if not event.optimizer:
@@ -206,6 +188,8 @@ class Protocol:
         grad = state.grad(event.optimizer)
         if not event.optimizer or grad == UNKNOWN_GRAD:
             return state
+        if grad.used and grad._replace(used=frozenset()) == UNKNOWN_GRAD:
+            return self._with_grad(state, event, UNKNOWN_GRAD)
         if self._known.may_step_through(event.optimizer, grad):
             return self._forget_grads(state)
         passed = {
@@ -255,20 +239,6 @@ class Protocol:
     @staticmethod
     def _forget_grads(state: ProtocolState) -> ProtocolState:
         return state.with_grads(dict.fromkeys(state.grads(), UNKNOWN_GRAD))
-
-
-def _operand(facts: PathFacts, name: str) -> Value | None:
-    """What is known of an operand; a gradient that was not seen to be computed is one of unknown scale."""
-    if not reference(name).is_gradient:
-        return facts.value(name)
-    return facts.values.get(name) or Value(UNKNOWN_SCALER, derived=True)
-
-
-def _scaler_in(value: Value | None, name: str, computes: bool) -> str:
-    """The scaler in an operand; one that was never seen to be computed counts as scaled, perhaps, if it may be a loss."""
-    if value is not None:
-        return "" if value.number and computes else value.scaler
-    return "" if computes and not reference(name).may_be_loss else UNKNOWN_SCALER
 
 
 def _cleared(grad: Grad, event: ZeroGrad) -> Grad:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from amplint.dtypes import OWN_LOSSES
+from amplint.dtypes.file_flow import FileFlow
 from amplint.dtypes.frames import StackFrame
-from amplint.dtypes.statements import Statements
 from amplint.dtypes.values import UNKNOWN, Arguments, Closure, Tensor, Value
 from amplint.model.events import Region
 from amplint.rule import File
@@ -43,7 +43,7 @@ class Caller:
     call: cst.Call | None = field(compare=False)
 
 
-class DtypeTrace(Statements):
+class DtypeTrace(FileFlow):
     """The dtype flow of a file, with a record of what it saw; a body is looked at once for each frame."""
 
     def __init__(self, file: File) -> None:

@@ -96,7 +96,7 @@ class Walk(GraphRunner):
         prelude: tuple[Event, ...] = (),
         rounds: Rounds | None = None,
     ) -> None:
-        protocol = Protocol(entry.objects, entry.nothing_scales)
+        protocol = Protocol(entry.objects, entry.nothing_scales, entry.nobody_unscales)
         always = {key_of(name) for name, facts in entry.objects.items() if facts.made}
         flows = entry.flows or Flows(entry.functions)
         self._counts = Counts()

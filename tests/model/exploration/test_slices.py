@@ -56,7 +56,7 @@ def entries(code: str) -> tuple[Entry, ...]:
 
 
 def hazards(entry: Entry, flows: Flows) -> set[Hazard]:
-    explorer = Explorer(flows, entry.objects, entry.nothing_scales)
+    explorer = Explorer(flows, entry.objects, entry.nothing_scales, entry.nobody_unscales)
     explorer.run(entry.function)
     return set(explorer.hazards)
 

@@ -31,7 +31,8 @@ def hazards_at(known: Known, path: PathState, event: events.Event, loops: tuple[
         case events.Forward():
             return regions.stale_weights(path, event)
         case events.Unscale():
-            return (*scaling.after_update(known, state, event), *scaling.unscale(known, state, event))
+            late = scaling.after_update(known, state, event)
+            return (*late, *scaling.unscale(known, state, event), *gradients.shown_early(known, state, event))
         case events.Clip():
             return gradients.clip(known, state, event)
         case events.GradAccess():
@@ -40,7 +41,8 @@ def hazards_at(known: Known, path: PathState, event: events.Event, loops: tuple[
             return steps.optimizer_step(known, state, event)
         case events.ScalerStep():
             late = scaling.after_update(known, state, event)
-            return (*late, *steps.closure(known, state, event), *steps.scaler_step(known, state, event))
+            early = gradients.shown_early(known, state, event)
+            return (*late, *early, *steps.closure(known, state, event), *steps.scaler_step(known, state, event))
         case events.ScalerUpdate():
             return scaling.update(known, state, event)
         case events.Leave():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from amplint.model.events import Clip, GradAccess
+from amplint.model.events import Clip, GradAccess, ScalerStep, Unscale
+from amplint.model.protocol.contents import EarlyUse
 from amplint.model.protocol.hazard import Hazard, HazardKind, Hazards
 from amplint.model.protocol.objects import Known
 from amplint.model.protocol.state import ProtocolState
@@ -31,6 +32,29 @@ def _raises_on_overflow(known: Known, state: ProtocolState, event: Clip) -> Haza
 def access(known: Known, state: ProtocolState, event: GradAccess) -> Hazards:
     """A use of gradients that are all still scaled, if it comes out differently for that."""
     return _while_scaled(known, state, event, HazardKind.GRAD_READ_BEFORE_UNSCALE, (event.by,)) if event.by else ()
+
+
+def early_use(event: Clip | GradAccess) -> EarlyUse | None:
+    """What a use of gradients is if they are still scaled; None where it comes out the same."""
+    if isinstance(event, Clip):
+        return EarlyUse(HazardKind.CLIP_BEFORE_UNSCALE, event.site, (event.by, event.limit))
+    return EarlyUse(HazardKind.GRAD_READ_BEFORE_UNSCALE, event.site, (event.by,)) if event.by else None
+
+
+def shown_early(known: Known, state: ProtocolState, event: Unscale | ScalerStep) -> Hazards:
+    """Uses of gradients of which nobody saw what they hold, and that are unscaled only now.
+
+    What is unscaled now was not before, for that would raise. A step unscales what nobody has unscaled: where nobody does,
+    that is whatever was used before it.
+    """
+    by_step = isinstance(event, ScalerStep)
+    if known.off(state, event.scaler) or (by_step and not known.unscales_first(event.scaler)):
+        return ()
+    label = "step" if by_step else "unscaled"
+    return tuple(
+        Hazard(HazardKind(use.kind), use.site, ((label, event.site),), event.scaler, event.optimizer, use.details)
+        for use in sorted(state.grad(event.optimizer).used)
+    )
 
 
 def _while_scaled(

@@ -41,6 +41,12 @@ def _awaits_step(grad: Grad, scaler: str) -> bool:
     return grad.unscaled_at >= 0 and not grad.stepped and grad.is_of(scaler)
 
 
+def _is_unscaled_here(stage: Stage, grad: Grad, event: Unscale) -> bool:
+    """Whether the same call was made just before, of whatever the gradients hold: of one optimizer, and not of an element."""
+    unseen = grad.kinds == {"unknown"} and grad.unscaled_at >= 0 and not grad.stepped
+    return unseen and stage.name == "unscaled" and stage.left_at < 0 and "[" not in event.scaler + event.optimizer
+
+
 def unscale(known: Known, state: ProtocolState, event: Unscale) -> Hazards:
     """`unscale_` a second time: with a backward pass in between, without, after an early exit, or after a branch that left the
     step and the update out; or a step without update."""
@@ -49,7 +55,7 @@ def unscale(known: Known, state: ProtocolState, event: Unscale) -> Hazards:
     stage, grad = state.stage(event.scaler, event.optimizer), state.grad(event.optimizer)
     if stage is None or stage.name == "stepped":
         return missing_update(state, event) or (unscaled_backward(known, state, event) if grad.unscaled_at < 0 else ())
-    if _awaits_step(grad, event.scaler):
+    if _awaits_step(grad, event.scaler) or _is_unscaled_here(stage, grad, event):
         related = (("first", stage.site),)
         return (Hazard(HazardKind.REPEATED_UNSCALE, event.site, related, event.scaler, event.optimizer, (RAISES,)),)
     if stage.left_at >= 0 and grad.still_scaled and (stage.bad or not grad.onto_unscaled):
