@@ -11,7 +11,8 @@ from amplint.runtime.recording.call_sites import SourceLine, caller
 from amplint.tracing.module_ranges import ModuleWatch
 from amplint.tracing.operation_profile import OperationProfile
 from amplint.tracing.operations import OperationWatch, range_of
-from amplint.tracing.rerun import CannotRunAgain, Rerun
+from amplint.tracing.other_processes import CannotRunAgain
+from amplint.tracing.rerun import Rerun
 from amplint.tracing.step_profile import StepProfile
 from amplint.tracing.tape import Tape
 from amplint.tracing.trace_record import FirstNonFinite, LostGradients

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -186,38 +185,6 @@ def test_the_readme_shows_what_a_trace_says() -> None:
     done = amplint(*command, cwd=ROOT / "tests" / "tracing" / "programs", timeout=300)
     said = [re.sub(r"PyTorch \S+:|[\d.]+", "#", line) for line in done.stderr.splitlines()]
     assert said[: len(shown) - 1] == [re.sub(r"PyTorch \S+:|[\d.]+", "#", line) for line in shown[1:]]
-
-
-def test_each_rank_has_its_own_record(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(
-        "import torch\nfrom torch.nn.parallel import DistributedDataParallel\n"
-        "torch.distributed.init_process_group('gloo')\ntorch.manual_seed(torch.distributed.get_rank())\n"
-        "model = DistributedDataParallel(torch.nn.Linear(4, 1))\n"
-        "optimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
-        "for step in range(3):\n"
-        "    x = torch.randn(8, 4)\n"
-        "    loss = model(x).square().mean()\n"
-        "    if step == 2 and torch.distributed.get_rank():\n        loss = loss + model(x * float('inf')).mean()\n"
-        "    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n"
-        "torch.distributed.destroy_process_group()\n"
-    )
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = ("torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(port), "-m", "amplint", "trace")
-    done = subprocess.run(
-        [sys.executable, "-m", *command, "--device", "cpu", "--output", "t.jsonl", "train.py"],
-        cwd=tmp_path, env=environment() | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    runs = [json.loads((tmp_path / f"t.rank{rank}.jsonl").read_text().splitlines()[-1]) for rank in (0, 1)]
-    assert [run["rank"] for run in runs] == ["0 of 2", "1 of 2"]
-    assert [run["totals"]["tried"] for run in runs] == [3, 3]
-    assert runs[1]["first"]["step"] == 3
-    assert not runs[1]["first"]["backward"]
-    assert (runs[0]["first"]["step"], runs[0]["first"]["backward"]) == (3, True)
-    assert "another rank, whose report names it" in runs[0]["first"]["why"]
-    assert "rank 1 of 2" in done.stderr
 
 
 def test_a_block_of_a_program_is_traced(tmp_path: Path) -> None:
