@@ -76,7 +76,7 @@ class SecondLook:
         """A weight that was not finite before the step began."""
         for each in again.parameters():
             if each.requires_grad and not bool(torch.isfinite(each.detach()).all()):
-                name = self._modules.parameters.get(id(each), "a parameter")
+                name = self._modules.names.parameters.get(id(each), "a parameter")
                 place, why = self._blamed(name, each)
                 place = place or str(again.begin or "?")
                 return FirstNonFinite(0, False, "", "", place, "", (), range_of("weight", each), why)

@@ -59,9 +59,9 @@ def run_by_two(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def traced_by_two(folder: Path) -> list[dict[str, Any]]:
+def traced_by_two(folder: Path, *options: str) -> list[dict[str, Any]]:
     """What each rank has written of the whole run."""
-    done = run_by_two(folder, "-m", "amplint", "trace", "--device", "cpu", "--output", "t.jsonl", "train.py")
+    done = run_by_two(folder, "-m", "amplint", "trace", "--device", "cpu", "--output", "t.jsonl", *options, "train.py")
     assert done.returncode == 0, done.stderr
     assert "rank 1 of 2" in done.stderr
     return [json.loads((folder / f"t.rank{rank}.jsonl").read_text().splitlines()[-1]) for rank in (0, 1)]
@@ -112,3 +112,64 @@ def test_parameters_that_ranks_share_in_another_way_are_left_alone(tmp_path: Pat
     runs = traced_by_two(tmp_path)
     assert [run["not_again"] for run in runs] == ["other processes take part in it"] * 2
     assert runs[1]["first"]["step"] == 4
+
+
+def test_a_step_that_takes_long_is_given_up_while_another_process_waits(tmp_path: Path) -> None:
+    text = _TRAIN.replace('"gloo"', '"gloo", timeout=datetime.timedelta(seconds=24)')
+    text = text.replace("import torch\n", "import datetime, time\nimport torch\n", 1)
+    (tmp_path / "train.py").write_text(text.replace("ALONG", "time.sleep(0 if self.kept else 7)"))
+    runs = traced_by_two(tmp_path)
+    assert [text.count("\n") for text in losses(tmp_path)] == [5, 5]
+    first = runs[1]["first"]
+    assert (first["step"], first["module"], first["operation"]) == (4, "DistributedDataParallel.module.2", "")
+
+
+def test_no_rank_ends_alone(tmp_path: Path) -> None:
+    gone = "loss = loss + torch.tensor(0.0 if rank and step == 1 else 1.0).log()\n    loss.backward()"
+    (tmp_path / "train.py").write_text(_TRAIN.replace("ALONG", "pass").replace("loss.backward()", gone))
+    runs = traced_by_two(tmp_path, "--until-nonfinite")
+    assert [run["totals"]["tried"] for run in runs] == [4, 4]
+    assert [run["stopped"] for run in runs] == ["a value that is not finite was found in step 4"] * 2
+    assert [run["first"]["step"] for run in runs] == [4, 2]
+
+
+_REFUSED = """\
+import sys
+import torch
+from torch import distributed
+from torch.testing._internal.distributed import fake_pg
+from amplint.tracing.other_processes import CannotRunAgain, apart_from_others
+
+distributed.init_process_group("fake", rank=0, world_size=2, store=distributed.HashStore())
+store = distributed.distributed_c10d._get_default_store()
+x = torch.ones(2)
+calls = {
+    "all_reduce": lambda: distributed.all_reduce(x),
+    "objects": lambda: distributed.all_gather_object([None, None], 1),
+    "barrier": distributed.barrier,
+    "batch": lambda: distributed.batch_isend_irecv([distributed.P2POp(distributed.isend, x, 1)]),
+    "new_group": lambda: distributed.new_group([0]),
+    "wait": lambda: store.wait(["a"]),
+    "get": lambda: store.get("a"),
+}
+for name, call in calls.items():
+    try:
+        with apart_from_others([]):
+            call()
+    except CannotRunAgain as error:
+        print(name, error)
+with apart_from_others([]):
+    x + x
+distributed.all_reduce(x)
+distributed.new_group([0])
+store.set("a", "b")
+"""
+
+
+def test_nothing_that_waits_for_another_process_is_called(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _REFUSED], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    names = ("all_reduce", "objects", "barrier", "batch", "new_group", "wait", "get")
+    assert done.stdout.splitlines() == [f"{name} other processes take part in it" for name in names]

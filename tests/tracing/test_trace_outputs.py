@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -18,7 +19,8 @@ pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[v
 
 from amplint.report.trace import text
 from amplint.report.trace.page import render
-from amplint.tracing.trace_record import LostGradients, StepTotals, TraceRecord
+from amplint.tracing.step_record import StepRecord, StepTotals
+from amplint.tracing.trace_record import LostGradients, TraceRecord
 from amplint.tracing.warnings import warnings_of
 
 SCRIPT = """\
@@ -115,6 +117,13 @@ def test_the_page_is_drawn_by_a_browser(tmp_path: Path) -> None:
 def test_that_all_was_finite_is_said_where_it_was(totals: StepTotals, said: list[str]) -> None:
     record = TraceRecord("train.py", "cpu", "2.13.0", totals=totals)
     assert [line for line in text.render(record) if line.startswith("No value")] == said
+
+
+def test_a_loss_that_nothing_explains_is_told() -> None:
+    steps = [StepRecord(1, "train.py:9", "optimizer#1", True, loss=loss) for loss in (1.0, math.inf)]
+    lines = list(text.render(TraceRecord("train.py", "cpu", "2.13.0", steps=steps, totals=StepTotals(2))))
+    assert "The loss of step 1 was not finite; what made it so was not seen." in lines
+    assert not any(line.startswith("No value") for line in lines)
 
 
 def test_lost_gradients_are_told_by_layer() -> None:
