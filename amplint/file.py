@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, TypeVar
@@ -37,6 +38,9 @@ MIXED_PRECISION = "mixed-precision"
 """What a file says to the whole run that computes in half precision."""
 TRAINING = "mixed-precision-training"
 """What a file says besides that scales losses, or propagates some itself: more than inference runs in half precision."""
+
+_READS_OPTIONS = re.compile(rb"^\w+(, *\w+)* *= *[^\n#]*\.parse_(known_)?args\(", re.MULTILINE)
+"""A module that reads the command line as soon as it is loaded is a program."""
 
 Fact = TypeVar("Fact")
 
@@ -192,7 +196,9 @@ class File:
             return frozenset({MIXED_PRECISION, *({TRAINING} if trains else ()), *in_float16})
         # Whoever propagates a loss of its own without AMP, or is a program with options, runs what stands beside it in full
         # precision.
-        own = b".backward(" in text or (b"ArgumentParser(" in text and b"__main__" in text)
+        own = (
+            b".backward(" in text or (b"ArgumentParser(" in text and b"__main__" in text) or _READS_OPTIONS.search(text)
+        )
         return frozenset({ALONE}) if own and not gate.may_matter(text) else frozenset()
 
     @cached_property
