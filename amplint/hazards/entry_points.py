@@ -103,12 +103,11 @@ class Entries:
             for function, functions, heir in roots
         )
 
-    @staticmethod
     def _objects(
-        function: Function, functions: Mapping[str, Function], heir: ClassInfo | None
+        self, function: Function, functions: Mapping[str, Function], heir: ClassInfo | None
     ) -> Mapping[str, ObjectFacts]:
         objects = objects_in(function, functions)
-        return as_switched_by(heir, objects) if heir is not None else objects
+        return as_switched_by(heir, objects, self._program.classes.by_name) if heir is not None else objects
 
     @cached_property
     def unscaling(self) -> Unscaling:
