@@ -15,7 +15,12 @@ from amplint.syntax.call_arguments import given_by
 
 
 class WithoutStates(ast.NodeTransformer):
-    """Takes the lines out that carry the state of a scaler, and keeps the keys of `saved` and `loaded` states."""
+    """Takes the lines out that carry the state of a scaler, and keeps the keys of `saved` and `loaded` states.
+
+    Args:
+        file: the program.
+        pair: the scaler, by its name, and its optimizer.
+    """
 
     def __init__(self, file: File, pair: StepPair) -> None:
         self._name = path_of(pair.scaler).rpartition(".")[2]
