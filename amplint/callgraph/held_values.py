@@ -45,6 +45,7 @@ class HeldValues:
         self.definitions = Definitions(graph)
         self._registries = Registries(graph, self.definitions)
         self._assigned_values = AssignedValues(self.definitions)
+        self._callees: dict[ast.Call, frozenset[Held]] = {}
         self._running: list[ast.expr] = []
         self._steps = 0
 
@@ -75,10 +76,16 @@ class HeldValues:
         position = names.index(name) if name in names else None
         for call, scope in self._assigned_values.calls(path):
             value = _given_as(call, name, position)
-            if value is not None and any(each == Held(function) for each in self._of(path, call.func, scope)):
+            if value is not None and Held(function) in self._called(path, call, scope):
                 yield from (
                     self._of_table(path, value, element, scope, 0) if element else self._of(path, value, scope, name)
                 )
+
+    def _called(self, path: Path, call: ast.Call, scope: Scope) -> frozenset[Held]:
+        """What a call may call: many a function is looked for among the same calls."""
+        if call not in self._callees:
+            self._callees[call] = frozenset(self._of(path, call.func, scope))
+        return self._callees[call]
 
     def of(self, path: Path, text: str) -> Iterator[Held]:
         """What an expression at the top of a file may hold.
