@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 from amplint.cli.console import say
-from amplint.tracing.trace_record import StepRecord
+from amplint.tracing.step_record import StepRecord
 
 _PACE = 0.2
 """Seconds between two lines."""

@@ -19,7 +19,8 @@ from amplint.report.trace import page, text
 from amplint.report.trace.json_rows import run_row, step_row
 from amplint.system.reading import shown_path
 from amplint.tracing.ranks import rank_of_several
-from amplint.tracing.trace_record import SeenDefect, StepRecord, TraceRecord
+from amplint.tracing.step_record import StepRecord
+from amplint.tracing.trace_record import SeenDefect, TraceRecord
 
 if TYPE_CHECKING:
     from amplint.runtime.recording.judge import SeenHazard

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 
 import libcst as cst
@@ -73,7 +73,7 @@ class Unscaling:
         definition = self._program.definition(key)
         if self.for_others or self._is_unscaled_around(definition) or self._is_handed_out(definition, happenings):
             return False
-        return happenings.writing.issubset(below)
+        return not self._is_of_another(below, definition, happenings) and happenings.writing.issubset(below)
 
     def _is_unscaled_around(self, node: cst.FunctionDef | cst.Module) -> bool:
         """Whether the class of a function unscales, or a class that it has to do with may.
@@ -99,6 +99,29 @@ class Unscaling:
             any(above in scopes for above in self._program.tree.ancestors(call)) and self._gives(call)
             for call in unknown
         )
+
+    def _is_of_another(
+        self, below: Collection[str], node: cst.FunctionDef | cst.Module, happenings: Happenings
+    ) -> bool:
+        """Whether gradients whose optimizer is not known may be those of one that steps without the scaler: the class of a
+        function has an optimizer that neither the function nor what it calls steps."""
+        events = [each for name in below for each in happenings.of(name)]
+        stepped = {each.optimizer for each in events if isinstance(each, ScalerStep)}
+        objects = [facts for name in below for facts in happenings.functions[name].objects.values()]
+        owned = {owner for facts in objects if facts.role == "optimizer" for owner in facts.owners}
+        uses = [each for each in events if isinstance(each, (Clip, GradAccess))]
+        if all(owned.intersection(each.owners) or (isinstance(each, Clip) and each.optimizer) for each in uses):
+            return False
+        owner = self._program.classes.owner(node)
+        return owner is not None and bool(self._optimizers_of(owner) - stepped)
+
+    def _optimizers_of(self, info: ClassInfo) -> set[str]:
+        """The attributes of a class that are single optimizers, as its methods write them."""
+        tree = self._program.tree
+        written = [each for base in info.lineage for each in tree.inside(base.node, cst.Attribute)]
+        own = [each for each in written if path_of(each.value) == "self"]
+        several = {path_of(each) for each in own if isinstance(tree.parent(each), (cst.Subscript, cst.For))}
+        return {path_of(each) for each in own if self._program.roles.of(each).role == "optimizer"} - several
 
     def _gives(self, call: cst.CSTNode) -> bool:
         given = [arg.value for arg in call.args] if isinstance(call, cst.Call) else []

@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amplint.profile.modes import BFLOAT16, FLOAT16, FLOAT32, HALF, TF32
-from amplint.profile.profile_record import Advice, LayerLook, ModeSummary, ProfileRecord
+from amplint.profile.obstacles import casting, smallness, waiting
+from amplint.profile.profile_record import Advice, ModeSummary, ProfileRecord
 from amplint.profile.time_saved import LEAST, may_save, saved, saves, steps_to_tell
 from amplint.runtime.device_names import CPU, CUDA, EMULATED
 
-_WAITING = 0.5
-"""From this part of the time on that is spent on something else, waiting is worth a word."""
-_FEW_WEIGHTS = 2**16
-"""As in AMP404."""
-_SMALL = 40e-6
-"""Seconds of an operation that are mostly spent on starting it."""
-_CASTS = 0.1
-"""From this part of a step's time on, casts are what takes the time."""
 _APART = 2.0
 """So many times the distance that other seeds make is no accident of rounding."""
 _CLOSE = 0.05
@@ -45,7 +38,7 @@ def advise(record: ProfileRecord) -> Advice:
             return _for_another_device(elsewhere, record)
         why = f"The program enters no `torch.autocast` region for {_type(record)}: there is no precision to choose."
         first = f'Put the forward pass and the loss under `torch.autocast("{_type(record)}")` to compare precisions.'
-        return Advice("", why, (first, *(_waiting(plain) if record.device != EMULATED else ())))
+        return Advice("", why, (first, *(waiting(plain) if record.device != EMULATED else ())))
     warnings = [text for one in record.modes for text in _troubles(one, record)]
     if record.device == EMULATED:
         reasons = [*_emulated(others, record), *(text for one in others for text in _memory(one, plain)), *warnings]
@@ -54,13 +47,13 @@ def advise(record: ProfileRecord) -> Advice:
     paying = [one for one in fit if saves(one, plain)]
     if not paying:
         what = "AMP" if any(one.mode in HALF for one in others) else "TF32"
-        settled = next(_waiting(plain), "")
+        settled = next(waiting(plain), "")
         if not settled and (unclear := _unclear(fit, plain, record)) is not None:
             headline = f"These runs cannot tell whether {what} pays: single steps differ by more than the modes do."
             return Advice(
                 "", headline, (*_why_not(record, plain, others, ""), _steps_wanted(unclear, plain, record), *warnings)
             )
-        because = settled or next(_smallness(record), next(_casting(record), ""))
+        because = settled or next(smallness(record), next(casting(record), ""))
         headline = f"{what} does not pay here: {because}" if because else f"{what} does not pay here."
         return Advice("", headline, (*_why_not(record, plain, others, because), *warnings))
     best = _best(paying)
@@ -152,7 +145,7 @@ def _why(best: ModeSummary, plain: ModeSummary, others: list[ModeSummary], recor
     for one in others:
         if one is not best and is_fit(one, record):
             yield f"{one.mode} takes {milliseconds(one.median or 0)}, {_against(one, best)}."
-    yield from _waiting(best)
+    yield from waiting(best)
 
 
 def _against(one: ModeSummary, best: ModeSummary) -> str:
@@ -195,16 +188,9 @@ def _batch(one: ModeSummary, record: ProfileRecord) -> Iterator[str]:
             )
 
 
-def _waiting(one: ModeSummary) -> Iterator[str]:
-    if one.between >= _WAITING:
-        where = "between a step and the next forward pass"
-        where += f", {one.loading:.0%} in the data loader" if one.loading >= _WAITING / 2 else ""
-        yield f"{one.between:.0%} of the time lies {where}; a precision can save of the rest only."
-
-
 def _unclear(fit: list[ModeSummary], plain: ModeSummary, record: ProfileRecord) -> ModeSummary | None:
     """The mode of which more steps may say that it saves time; a model that is small and no faster is not asked again."""
-    is_small = next(_smallness(record), "") != ""
+    is_small = next(smallness(record), "") != ""
     unclear = [one for one in fit if may_save(one, plain) and (not is_small or saved(one, plain) >= LEAST)]
     return max(unclear, key=lambda one: saved(one, plain), default=None)
 
@@ -219,38 +205,10 @@ def _why_not(record: ProfileRecord, plain: ModeSummary, others: list[ModeSummary
     for one in others:
         times = f"a step takes {milliseconds(one.median or 0)} in {one.mode} and {milliseconds(plain.median or 0)} in float32"
         yield f"{times[0].upper()}{times[1:]} (middle half {_quartiles(one)} and {_quartiles(plain)})."
-    reasons = [*_waiting(plain), *_smallness(record), *_casting(record)]
+    reasons = [*waiting(plain), *smallness(record), *casting(record)]
     yield from (f"{reason[0].upper()}{reason[1:]}" for reason in reasons if reason != said)
     if record.device == CPU and any(one.mode in HALF and one.mode not in record.half for one in others):
         yield "This CPU has no instructions for that precision: it computes in float32, and casts."
-
-
-def _smallness(record: ProfileRecord) -> Iterator[str]:
-    """Whether there is too little to compute beside what half precision costs on its own."""
-    weights = next((turn.weights for turn in record.turns if turn.weights), 0)
-    look, plain = _half_look(record), _look(FLOAT32, record)
-    if plain is not None and plain.seconds and sum(plain.seconds.values()) < _SMALL * plain.operations:
-        mean = 1e6 * sum(plain.seconds.values()) / plain.operations
-        code = " (AMP404)" if weights < _FEW_WEIGHTS else ""
-        casts = f", and autocast adds {look.number} casts" if look is not None and look.number else ""
-        small = (
-            f"the model is small{code}, with {weights} weights and operations of {mean:.0f} \N{MICRO SIGN}s in the mean"
-        )
-        yield f"{small}, about what it takes to start one{casts}."
-
-
-def _casting(record: ProfileRecord) -> Iterator[str]:
-    look = _half_look(record)
-    if look is not None and look.casts >= _CASTS:
-        yield f"{look.number} casts take {look.casts:.0%} of a step in {look.mode}."
-
-
-def _look(mode: str, record: ProfileRecord) -> LayerLook | None:
-    return next((look for look in record.looks if look.mode == mode), None)
-
-
-def _half_look(record: ProfileRecord) -> LayerLook | None:
-    return next((look for mode in reversed(HALF) if (look := _look(mode, record)) is not None), None)
 
 
 def _emulated(others: list[ModeSummary], record: ProfileRecord) -> Iterator[str]:

@@ -32,6 +32,7 @@ _OF_INFINITY = {
     "div": "inf / inf",
 }
 """What makes NaN of inf, by operation."""
+_NO_NUMBER = "inf - inf, 0 * inf, or a softmax over nothing but -inf"
 _RULES = {"exp": "AMP301", "log": "AMP301", "pow": "AMP309", "mul": "AMP309", "binary_cross_entropy": "AMP304"}
 """Rules whose pages speak of an operation's overflow, or of its zero."""
 
@@ -65,6 +66,8 @@ def why_not_finite(
     undefined = bool(torch.isnan(result).any())
     if (given := _given(operation, operands, undefined, labels)) is not None:
         return given
+    if why := _number_given(operation, (args, kwargs), undefined):
+        return Reason(why)
     rule = _RULES.get(operation, "")
     if undefined and (why := _undefined(operation, operands, args)):
         return Reason(why)
@@ -94,9 +97,21 @@ def _given(operation: str, operands: Sequence[torch.Tensor], undefined: bool, la
         if bool(torch.isnan(operand).any()) or (bool(torch.isinf(operand).any()) and not undefined):
             return Reason(f"{name} is not finite already: {_UNSEEN}")
         if bool(torch.isinf(operand).any()):
-            words = _OF_INFINITY.get(operation, "inf - inf, 0 * inf, or a softmax over nothing but -inf")
+            words = _OF_INFINITY.get(operation, _NO_NUMBER)
             return Reason(f"{name} is infinite: {words}")
     return None
+
+
+def _number_given(operation: str, given: Any, undefined: bool) -> str:
+    """The cause, where a number of the program is not finite, which is no tensor."""
+    numbers = [one for one in tree_leaves(given) if isinstance(one, float) and not math.isfinite(one)]
+    if any(map(math.isnan, numbers)):
+        return "a number that it is given is NaN"
+    if not numbers:
+        return ""
+    return "a number that it is given is infinite" + (
+        f": {_OF_INFINITY.get(operation, _NO_NUMBER)}" if undefined else ""
+    )
 
 
 def _undefined(operation: str, operands: Sequence[torch.Tensor], args: Sequence[Any]) -> str:
@@ -151,7 +166,10 @@ def exact_results(call: Callable[..., Any], args: Sequence[Any], kwargs: dict[st
     """
 
     def wide(tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.detach().to(torch.float64 if tensor.is_floating_point() else tensor.dtype, copy=True)
+        wider = torch.complex128 if tensor.is_complex() else torch.float64
+        return tensor.detach().to(
+            wider if tensor.is_floating_point() or tensor.is_complex() else tensor.dtype, copy=True
+        )
 
     if torch.Tag.nondeterministic_seeded in getattr(call, "tags", ()):
         return []
@@ -160,7 +178,7 @@ def exact_results(call: Callable[..., Any], args: Sequence[Any], kwargs: dict[st
         result = call(*wide_args, **{name: value for name, value in wide_kwargs.items() if name != "dtype"})
     except (RuntimeError, TypeError, NotImplementedError):
         return []
-    return [one for one in _tensors(result) if one.numel() and one.dtype == torch.float64]
+    return [one for one in _tensors(result) if one.numel() and one.dtype in (torch.float64, torch.complex128)]
 
 
 def _lost_epsilon(operands: Sequence[torch.Tensor]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from amplint.runtime.recording.object_names import ObjectNames
-from amplint.tracing.trace_record import StepRecord
+from amplint.tracing.step_record import StepRecord
 
 _SMALLEST_HALF = 2.0**-25
 """What is not above half of the smallest float16 is zero in it."""
@@ -39,15 +39,18 @@ class LastSteps:
         said = f"`{name}` was not finite before this step"
         for step in self._steps.values():
             optimizer = self._objects.optimizer_named(step.optimizer)
-            group = _group_of(optimizer, weight) if optimizer is not None and step.taken else None
-            if group is None or step.norm is None:
+            number = _group_of(optimizer, weight) if optimizer is not None and step.taken else None
+            if optimizer is None or number is None or step.norm is None:
                 continue
             if not math.isfinite(step.norm):
                 return step.place, f"{said}: step {step.number} was taken with gradients that are not finite"
+            rate = step.rates[number] if number < len(step.rates) else 0.0
+            if not math.isfinite(rate):
+                return step.place, f"{said}: step {step.number} was taken with a learning rate of {rate:g}"
             kind = type(optimizer).__name__
             return step.place, (
                 f"{said}, and step {step.number} had finite gradients (norm {step.norm:.4g}): "
-                f"`{kind}` made it so in its step, {_how(group, weight)}"
+                f"`{kind}` made it so in its step, {_how(optimizer.param_groups[number], weight)}"
             )
         return "", f"{said}: look at the step before it, or at what it was loaded from"
 
@@ -59,7 +62,7 @@ def _how(group: dict[str, object], weight: torch.Tensor) -> str:
     return "or what else writes to it"
 
 
-def _group_of(optimizer: torch.optim.Optimizer, weight: torch.Tensor) -> dict[str, object] | None:
-    """The options under which an optimizer steps a weight; None for one that is not its own."""
+def _group_of(optimizer: torch.optim.Optimizer, weight: torch.Tensor) -> int | None:
+    """The number of the group in which an optimizer steps a weight; None for one that is not its own."""
     groups: list[dict[str, Any]] = optimizer.param_groups
-    return next((each for each in groups if any(one is weight for one in each["params"])), None)
+    return next((number for number, each in enumerate(groups) if any(one is weight for one in each["params"])), None)

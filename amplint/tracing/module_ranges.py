@@ -23,6 +23,7 @@ from torch.utils._pytree import tree_leaves
 from amplint.runtime.recording.call_sites import SourceLine, caller
 from amplint.runtime.recording.patches import Patches
 from amplint.runtime.recording.tensor_facts import unseen
+from amplint.tracing.module_names import ModuleNames
 from amplint.tracing.trace_record import ModuleDtypes, TensorRange
 
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -68,7 +69,7 @@ class ModuleWatch:
     """Watches all modules, from `install` until the patches are undone.
 
     Attributes:
-        parameters: the names of parameters, by id.
+        names: the names of modules, and of what they own.
         is_on: whether tensors are looked at; which module is running is known at all times.
 
     Args:
@@ -76,11 +77,10 @@ class ModuleWatch:
     """
 
     def __init__(self, locate: Callable[[], SourceLine | None] = caller) -> None:
-        self.parameters: dict[int, str] = {}
+        self.names = ModuleNames()
         self.is_on = True
         self._locate = locate
         self._stack: list[Running] = []
-        self._paths: weakref.WeakKeyDictionary[torch.nn.Module, str] = weakref.WeakKeyDictionary()
         self._waiting: list[_Waiting] = []
         self._known: dict[int, tuple[weakref.ref[torch.Tensor], int, tuple[torch.Tensor, torch.Tensor]]] = {}
         self._hooked: dict[int, weakref.ref[torch.Tensor]] = {}
@@ -101,21 +101,7 @@ class ModuleWatch:
 
     def named(self, running: Running | None) -> tuple[str, str]:
         """The path and the class of a module; empty for none."""
-        return ("", "") if running is None else (self.path(running.module), type(running.module).__name__)
-
-    def path(self, module: torch.nn.Module) -> str:
-        """Where a module stands: the class of the outermost one, then the names of attributes."""
-        return self._paths.get(module, type(module).__name__)
-
-    def name_of(self, tensor: torch.Tensor) -> str:
-        """The path of a parameter or buffer of the modules that were called, also of a view of it; empty for other tensors."""
-        tensor = tensor if tensor._base is None else tensor._base
-        for module, path in self._paths.items():
-            for owned in (module._parameters, module._buffers):
-                for name, one in owned.items():
-                    if one is tensor:
-                        return f"{path}.{name}"
-        return ""
+        return ("", "") if running is None else (self.names.path(running.module), type(running.module).__name__)
 
     def taken(self) -> list[RangeSeen]:
         """What was seen since the last call, in the order in which it was computed."""
@@ -149,7 +135,7 @@ class ModuleWatch:
         with unseen():
             ranges = _ranges(waiting)
         return [
-            RangeSeen(self.path(one.module), type(one.module).__name__, one.place, one.given, one.backward, seen)
+            RangeSeen(self.names.path(one.module), type(one.module).__name__, one.place, one.given, one.backward, seen)
             for one, seen in zip(waiting, ranges)
         ]
 
@@ -166,7 +152,7 @@ class ModuleWatch:
         if torch.compiler.is_compiling():
             return
         if not self._stack:
-            self.name_all(module)
+            self.names.name_all(module)
         running = Running(module, self._locate(), _region())
         self._stack.append(running)
         if self.is_on:
@@ -189,7 +175,7 @@ class ModuleWatch:
         module = running.module
         self._note(module, running.place, tensor)
         if not any(True for _ in module.children()):
-            self._gave[self.path(module), type(module).__name__, _short(tensor.dtype)] += 1
+            self._gave[self.names.path(module), type(module).__name__, _short(tensor.dtype)] += 1
         hooked = self._hooked.get(id(tensor))
         if tensor.requires_grad and tensor.grad_fn is not None and (hooked is None or hooked() is not tensor):
             self._hooked[id(tensor)] = weakref.ref(tensor)
@@ -232,16 +218,6 @@ class ModuleWatch:
         low, high = torch.aminmax(tensor.detach())  # autocast leaves it alone
         self._known[id(tensor)] = weakref.ref(tensor), version, (low, high)
         return low, high
-
-    def name_all(self, root: torch.nn.Module) -> None:
-        """Name a module and those inside it, unless they have names."""
-        if root in self._paths:
-            return
-        name = type(root).__name__
-        for path, module in root.named_modules():
-            self._paths.setdefault(module, f"{name}.{path}" if path else name)
-        for path, parameter in root.named_parameters():
-            self.parameters.setdefault(id(parameter), f"{name}.{path}")
 
 
 def _region() -> torch.dtype | None:

@@ -133,7 +133,7 @@ class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
         is_foreign = False
         if known and not strange:
             number, found, is_foreign = min(known, key=lambda one: (one.is_foreign, one.number))[1:]
-        elif not call.given or (not bad and _was_asked(call)) or (bad and _name(call.func) in _MOVES):
+        elif not call.given or (not bad and not nan and _was_asked(call)) or (bad and _name(call.func) in _MOVES):
             return
         else:
             self._count += 1
@@ -146,7 +146,7 @@ class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
     def _arisen(self, call: _Call, made: Sequence[torch.Tensor]) -> FirstNonFinite:
         worst = next(filter(_has_nan, made), made[0])
         path, kind = self._modules.named(call.spot.running)
-        labels = [self._modules.name_of(one) for one in call.given]
+        labels = [self._modules.names.of(one) for one in call.given]
         reason = why_not_finite(_name(call.func), call.func, call.args, call.kwargs, worst, labels)
         return FirstNonFinite(
             0, call.spot.backward, path, kind, str(call.spot.place or "?"), call.func.overloadpacket.__name__,
@@ -163,7 +163,7 @@ class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
 
 def is_finite(tensor: torch.Tensor) -> bool:
     """Whether all of a tensor is finite, in one pass; waits for the device."""
-    if not tensor.numel() or tensor.layout != torch.strided:
+    if not tensor.numel() or tensor.layout != torch.strided or tensor.is_complex():
         return bool(torch.isfinite(tensor).all())
     low, high = torch.aminmax(tensor.detach())
     return math.isfinite(float(low)) and math.isfinite(float(high))
@@ -207,8 +207,8 @@ def _name(func: Any) -> str:
 
 
 def _was_asked(call: _Call) -> bool:
-    """Whether an operation was given a number that is not finite."""
-    return any(isinstance(one, float) and not math.isfinite(one) for one in tree_leaves((call.args, call.kwargs)))
+    """Whether an operation was given an infinite number, but for a factor (`alpha`): such a sum is no mask."""
+    return any(isinstance(one, float) and math.isinf(one) for one in tree_leaves(call.args))
 
 
 def _has_nan(tensor: torch.Tensor) -> bool:
@@ -219,5 +219,5 @@ def _floats(values: Any) -> list[torch.Tensor]:
     return [
         one
         for one in tree_leaves(values)
-        if isinstance(one, torch.Tensor) and one.is_floating_point() and one.device.type != "meta"
+        if isinstance(one, torch.Tensor) and (one.is_floating_point() or one.is_complex()) and one.device.type != "meta"
     ]

@@ -16,14 +16,11 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from amplint.runtime.recording.call_sites import SourceLine, caller
 from amplint.runtime.recording.tensor_facts import GRAD
+from amplint.tracing.other_processes import CannotRunAgain, apart_from_others, refuse_shared
 from amplint.tracing.script import in_one_line
 from amplint.tracing.taped_call import Made, RandomState, RegionState, TapedCall, in_order, version_of
 
 _CHANGED = "its inputs have been changed in place"
-
-
-class CannotRunAgain(Exception):
-    """A step cannot be run again; the message says why, and ends without a period."""
 
 
 class Rerun:
@@ -37,13 +34,10 @@ class Rerun:
         calls: what the step has called.
 
     Raises:
-        CannotRunAgain: what the calls were given has changed since, or other processes wait for this one.
+        CannotRunAgain: what the calls were given has changed since, or other processes take part in them.
     """
 
     def __init__(self, calls: Sequence[TapedCall]) -> None:
-        if torch.distributed.is_available() and torch.distributed.is_initialized():
-            if torch.distributed.get_world_size() > 1:
-                raise CannotRunAgain("other processes take part in it")
         if not calls:
             raise CannotRunAgain("it has called no module")
         if not all(each.is_unchanged for each in calls):
@@ -55,6 +49,7 @@ class Rerun:
                 one for each in self._calls if isinstance(each.target, torch.nn.Module) for one in each.target.modules()
             )
         )
+        refuse_shared(self._modules)
         self._from = caller()
         self._place: SourceLine | None = None
         self._copies: dict[int, torch.Tensor] = {}
@@ -133,14 +128,16 @@ class Rerun:
     @contextmanager
     def _unnoticed(self) -> Iterator[None]:
         state, attributes = RandomState.now(), [(one, dict(one.__dict__)) for one in self._modules]
-        gradients = [(each, GRAD.__get__(each)) for each in self.parameters()]
+        own = self.parameters()
+        gradients = [(each, GRAD.__get__(each)) for each in own]
         for each, _ in gradients:
             GRAD.__set__(each, None)  # what reaches a parameter in spite of its copy
         try:
             with torch.enable_grad(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
                 for module, known in attributes:
                     self._swap(module, known)
-                yield
+                with apart_from_others(own):
+                    yield
         finally:
             for module, known in attributes:
                 module.__dict__.clear()

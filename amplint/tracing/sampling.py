@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amplint.tracing.trace_record import StepRecord
+from amplint.tracing.step_record import StepRecord
 
 _KEPT = 10_000
 

@@ -11,7 +11,8 @@ from amplint.runtime.recording.call_sites import SourceLine, caller
 from amplint.tracing.module_ranges import ModuleWatch
 from amplint.tracing.operation_profile import OperationProfile
 from amplint.tracing.operations import OperationWatch, range_of
-from amplint.tracing.rerun import CannotRunAgain, Rerun
+from amplint.tracing.other_processes import CannotRunAgain
+from amplint.tracing.rerun import Rerun
 from amplint.tracing.step_profile import StepProfile
 from amplint.tracing.tape import Tape
 from amplint.tracing.trace_record import FirstNonFinite, LostGradients
@@ -75,7 +76,7 @@ class SecondLook:
         """A weight that was not finite before the step began."""
         for each in again.parameters():
             if each.requires_grad and not bool(torch.isfinite(each.detach()).all()):
-                name = self._modules.parameters.get(id(each), "a parameter")
+                name = self._modules.names.parameters.get(id(each), "a parameter")
                 place, why = self._blamed(name, each)
                 place = place or str(again.begin or "?")
                 return FirstNonFinite(0, False, "", "", place, "", (), range_of("weight", each), why)

@@ -29,9 +29,10 @@ from amplint.tracing.ranks import rank_of_several
 from amplint.tracing.schedules import ScheduleLog
 from amplint.tracing.script import Ending, EnoughSeen, Script, in_one_line, run_script
 from amplint.tracing.second_look import SecondLook
+from amplint.tracing.step_record import StepRecord
 from amplint.tracing.steps import StepLog
 from amplint.tracing.tape import Tape
-from amplint.tracing.trace_record import FirstNonFinite, SeenDefect, StepRecord, TraceRecord
+from amplint.tracing.trace_record import FirstNonFinite, SeenDefect, TraceRecord
 from amplint.tracing.underflow import may_be_lost
 from amplint.tracing.warnings import warnings_of
 from amplint.tracing.whereabouts import Lines, Whereabouts
@@ -103,7 +104,7 @@ def block_traced(options: TraceOptions, describe: Describe, model: torch.nn.Modu
     """
     session = _Session(options)
     if model is not None:
-        session.modules.name_all(model)
+        session.modules.names.name_all(model)
     session.record.command = str(caller())
     try:
         with session.watching():
@@ -142,7 +143,7 @@ class _Session:
             self._judge = RunJudge(recording.names.objects, recording.names.members)
             self._objects = recording.names
             self._last_steps = LastSteps(recording.names)
-            self._log = StepLog(recording.names, self.modules.parameters, self._stepped, self._keep)
+            self._log = StepLog(recording.names, self.modules.names.parameters, self._stepped, self._keep)
             self._schedules = ScheduleLog(recording.names)
             stack.callback(patches.undo)
             keep_places(patches)
@@ -196,11 +197,15 @@ class _Session:
             self._look_again(self._second, seen, step)
             self._tape.clear()
         self._last_steps.note(step)
-        if self._options.until_nonfinite and self.record.first is not None:
+        if self._options.until_nonfinite and self.record.first is not None and self._ends_for_all(step):
             self._enough = f"a value that is not finite was found in step {step.number}"
         elif self._options.steps and step.number >= self._options.steps:
             self._enough = f"{step.number} steps were traced"
         return step
+
+    def _ends_for_all(self, step: StepRecord) -> bool:
+        """Whether other processes end here, too: one that goes on would wait for this one."""
+        return not self.record.rank or not step.taken or step.is_lost
 
     def _look_again(self, second: SecondLook, seen: Sequence[RangeSeen], step: StepRecord) -> None:
         """Ask of a step what only the costly look tells: gradients that may be lost, and once what time is spent on."""
@@ -246,7 +251,7 @@ class _Session:
         optimizer = self._objects.optimizer_named(step.optimizer)
         if not self.record.rank or optimizer is None:
             return None
-        return of_another_rank(optimizer_parameters(optimizer), self.modules.parameters, step.place)
+        return of_another_rank(optimizer_parameters(optimizer), self.modules.names.parameters, step.place)
 
 
 def _rank() -> str:

@@ -12,7 +12,7 @@ from amplint.runtime.recording.event_log import Move, Recorded
 from amplint.runtime.recording.object_names import ObjectNames, optimizer_parameters
 from amplint.runtime.recording.tensor_facts import GRAD
 from amplint.tracing.sampling import Sampling
-from amplint.tracing.trace_record import StepRecord, StepTotals
+from amplint.tracing.step_record import StepRecord, StepTotals
 
 WARM_UP = 20
 """Steps in which a scale of 65536 may still settle."""

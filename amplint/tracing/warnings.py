@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import median
 
+from amplint.tracing.step_record import StepTotals
 from amplint.tracing.steps import WARM_UP
-from amplint.tracing.trace_record import ENOUGH, LostGradients, ScheduleAhead, StepTotals, TraceRecord
+from amplint.tracing.trace_record import ENOUGH, LostGradients, ScheduleAhead, TraceRecord
 
 _OFTEN = 0.05
 _MANY = 8

@@ -6,7 +6,7 @@ import math
 
 from amplint.report.trace.json_rows import step_row
 from amplint.tracing.sampling import Sampling
-from amplint.tracing.trace_record import StepRecord
+from amplint.tracing.step_record import StepRecord
 
 NAMES = tuple(f"Transformer.layers.{number}.attention.projection.weight" for number in range(12))
 

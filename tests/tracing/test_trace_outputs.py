@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +19,8 @@ pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[v
 
 from amplint.report.trace import text
 from amplint.report.trace.page import render
-from amplint.tracing.trace_record import LostGradients, StepTotals, TraceRecord
+from amplint.tracing.step_record import StepRecord, StepTotals
+from amplint.tracing.trace_record import LostGradients, TraceRecord
 from amplint.tracing.warnings import warnings_of
 
 SCRIPT = """\
@@ -118,6 +119,13 @@ def test_that_all_was_finite_is_said_where_it_was(totals: StepTotals, said: list
     assert [line for line in text.render(record) if line.startswith("No value")] == said
 
 
+def test_a_loss_that_nothing_explains_is_told() -> None:
+    steps = [StepRecord(1, "train.py:9", "optimizer#1", True, loss=loss) for loss in (1.0, math.inf)]
+    lines = list(text.render(TraceRecord("train.py", "cpu", "2.13.0", steps=steps, totals=StepTotals(2))))
+    assert "The loss of step 1 was not finite; what made it so was not seen." in lines
+    assert not any(line.startswith("No value") for line in lines)
+
+
 def test_lost_gradients_are_told_by_layer() -> None:
     pytest.importorskip("bokeh", reason="pages need bokeh: pip install 'amplint[trace]'")
     lost = [LostGradients("Net.head", "train.py:9", 1.0), LostGradients("", "train.py:4", 0.25)]
@@ -186,38 +194,6 @@ def test_the_readme_shows_what_a_trace_says() -> None:
     done = amplint(*command, cwd=ROOT / "tests" / "tracing" / "programs", timeout=300)
     said = [re.sub(r"PyTorch \S+:|[\d.]+", "#", line) for line in done.stderr.splitlines()]
     assert said[: len(shown) - 1] == [re.sub(r"PyTorch \S+:|[\d.]+", "#", line) for line in shown[1:]]
-
-
-def test_each_rank_has_its_own_record(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(
-        "import torch\nfrom torch.nn.parallel import DistributedDataParallel\n"
-        "torch.distributed.init_process_group('gloo')\ntorch.manual_seed(torch.distributed.get_rank())\n"
-        "model = DistributedDataParallel(torch.nn.Linear(4, 1))\n"
-        "optimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
-        "for step in range(3):\n"
-        "    x = torch.randn(8, 4)\n"
-        "    loss = model(x).square().mean()\n"
-        "    if step == 2 and torch.distributed.get_rank():\n        loss = loss + model(x * float('inf')).mean()\n"
-        "    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n"
-        "torch.distributed.destroy_process_group()\n"
-    )
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = ("torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(port), "-m", "amplint", "trace")
-    done = subprocess.run(
-        [sys.executable, "-m", *command, "--device", "cpu", "--output", "t.jsonl", "train.py"],
-        cwd=tmp_path, env=environment() | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    runs = [json.loads((tmp_path / f"t.rank{rank}.jsonl").read_text().splitlines()[-1]) for rank in (0, 1)]
-    assert [run["rank"] for run in runs] == ["0 of 2", "1 of 2"]
-    assert [run["totals"]["tried"] for run in runs] == [3, 3]
-    assert runs[1]["first"]["step"] == 3
-    assert not runs[1]["first"]["backward"]
-    assert (runs[0]["first"]["step"], runs[0]["first"]["backward"]) == (3, True)
-    assert "another rank, whose report names it" in runs[0]["first"]["why"]
-    assert "rank 1 of 2" in done.stderr
 
 
 def test_a_block_of_a_program_is_traced(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from amplint.tracing.trace_record import StepRecord, TraceRecord
+from amplint.tracing.step_record import StepRecord
+from amplint.tracing.trace_record import TraceRecord
 
 
 def step_row(step: StepRecord) -> str:

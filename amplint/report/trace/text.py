@@ -29,11 +29,18 @@ def render(record: TraceRecord) -> Iterator[str]:
         if outcome := outcome_of(record):
             yield f"  in the end: {outcome}"
     elif not record.totals.lost and (record.totals.tried or not record.error):
-        but = ", but for steps that the scaler skipped" if record.totals.skipped else ""
-        yield f"No value that is not finite has reached the loss or the gradients{but}."
+        yield _without_first(record)
     for one in record.defects:
         yield _defect(one)
     yield from _dtypes(record)
+
+
+def _without_first(record: TraceRecord) -> str:
+    """What is to be said where no first value was seen, and no step was taken with gradients that are not finite."""
+    if lost := [one for one in record.steps if one.taken and one.loss is not None and not math.isfinite(one.loss)]:
+        return f"The loss of step {lost[0].number} was not finite; what made it so was not seen."
+    but = ", but for steps that the scaler skipped" if record.totals.skipped else ""
+    return f"No value that is not finite has reached the loss or the gradients{but}."
 
 
 def _steps(record: TraceRecord) -> Iterator[str]:

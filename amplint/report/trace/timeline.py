@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amplint.report.charts import BLUE, ORANGE, RED, dress, embedded, put_legend_above
-from amplint.tracing.trace_record import StepRecord, TraceRecord
+from amplint.tracing.step_record import StepRecord
+from amplint.tracing.trace_record import TraceRecord
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
