@@ -36,7 +36,7 @@ except ImportError:  # where a script only writes its losses to
     class SummaryWriter:
         log_dir = "."
         def __init__(self, *args, **kwargs): pass
-        def __getattr__(self, name): return lambda *args: None
+        def __getattr__(self, name): return lambda *args, **kwargs: None
     sys.modules["torch.utils.tensorboard"] = types.SimpleNamespace(SummaryWriter=SummaryWriter)
 class Silent:  # what scripts ask of a service
     def __getattr__(self, name): return Silent()
