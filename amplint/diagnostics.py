@@ -164,6 +164,10 @@ class Footing(NamedTuple):
 
 ALONE = "alone"
 """The fact that a file says all about itself: no other file of the run establishes anything for it."""
+MIXED_PRECISION = "mixed-precision"
+"""What a file says to the whole run that computes in half precision."""
+TRAINING = "mixed-precision-training"
+"""What a file says besides that scales losses, or propagates some itself: more than inference runs in half precision."""
 FLOAT16_TRAINING = "float16-training"
 """What a file says to the whole run that trains under float16 autocast."""
 UNSCALES = "unscales-for-others"

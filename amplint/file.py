@@ -8,7 +8,17 @@ from typing import Any, TypeVar
 
 import libcst as cst
 
-from amplint.diagnostics import ALONE, FLOAT16_TRAINING, UNSCALES, Footing, Partly, Range, Related
+from amplint.diagnostics import (
+    ALONE,
+    FLOAT16_TRAINING,
+    MIXED_PRECISION,
+    TRAINING,
+    UNSCALES,
+    Footing,
+    Partly,
+    Range,
+    Related,
+)
 from amplint.edits.imports import Importer
 from amplint.edits.statements import Editor
 from amplint.hazards.analysis import Analysis
@@ -32,11 +42,6 @@ from amplint.syntax.project_files import Modules
 from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
 from amplint.syntax.value_flow import ValueFlow
-
-MIXED_PRECISION = "mixed-precision"
-"""What a file says to the whole run that computes in half precision."""
-TRAINING = "mixed-precision-training"
-"""What a file says besides that scales losses, or propagates some itself: more than inference runs in half precision."""
 
 Fact = TypeVar("Fact")
 
@@ -183,10 +188,8 @@ class File:
     @property
     def _precisions(self) -> frozenset[str]:
         """What it establishes of what is computed in half precision."""
-        makers = torch_names.AUTOCAST | torch_names.GRAD_SCALER
-        calls = any(self.names.any_in(call.func, makers) for call in self.tree.find(cst.Call))
         text = self.source.text.encode()
-        if calls or any(self._is_handed_on(node) for node in self.names.references(makers)):
+        if self.mixed_precision is not None:
             trains = b".backward(" in text or any(self.names.references(torch_names.GRAD_SCALER))
             in_float16 = {FLOAT16_TRAINING} if self.float16_training is not None else set[str]()
             return frozenset({MIXED_PRECISION, *({TRAINING} if trains else ()), *in_float16})
@@ -194,6 +197,13 @@ class File:
         # precision.
         own = b".backward(" in text or (b"ArgumentParser(" in text and b"__main__" in text)
         return frozenset({ALONE}) if own and not gate.may_matter(text) else frozenset()
+
+    @cached_property
+    def mixed_precision(self) -> cst.CSTNode | None:
+        """Where the file first enters a region or makes a scaler, or hands on what does; None if it uses no mixed precision."""
+        makers = torch_names.AUTOCAST | torch_names.GRAD_SCALER
+        call = next((call for call in self.tree.find(cst.Call) if self.names.any_in(call.func, makers)), None)
+        return call or next((node for node in self.names.references(makers) if self._is_handed_on(node)), None)
 
     @cached_property
     def float16_training(self) -> cst.WithItem | None:

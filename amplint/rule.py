@@ -18,9 +18,19 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from amplint.diagnostics import FLOAT16_TRAINING, NOBODY_UNSCALES, Applicability, Diagnostic, Fix, NoFix, category
+from amplint.diagnostics import (
+    FLOAT16_TRAINING,
+    MIXED_PRECISION,
+    NOBODY_UNSCALES,
+    TRAINING,
+    Applicability,
+    Diagnostic,
+    Fix,
+    NoFix,
+    category,
+)
 from amplint.edits.statement_rows import Statement
-from amplint.file import MIXED_PRECISION, TRAINING, File
+from amplint.file import File
 from amplint.finding import Finding, told_once
 from amplint.hazards.found import Found
 from amplint.model.observables import Observable

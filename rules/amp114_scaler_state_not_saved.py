@@ -103,7 +103,7 @@ def check(file: File) -> Iterator[Finding]:
         fix = complete(file, each)
         note = _NOTE
         if fix is not None and "load" not in fix.title and not file.fact(Checkpoints).scaler_states.loads_scaler:
-            note += "; load it where you resume, too"
+            note += "; load the saved state where you resume, too"
         yield Finding(
             file.range(each.place),
             "The checkpoint holds the state of the optimizer, but not that of its `GradScaler`",

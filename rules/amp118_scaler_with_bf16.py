@@ -96,7 +96,7 @@ def _computed_in_bf16(file: File, made: cst.Call) -> tuple[Related, ...]:
     if precisions.follow_dtype(made):
         return ()
     regions = precisions.regions(made)
-    if not regions or any(each.region.dtype != "bfloat16" for each in (*regions, *precisions.everywhere())):
+    if not regions or precisions.dtypes.union(each.region.dtype for each in regions) != {"bfloat16"}:
         return ()
     return file.related("computed in bfloat16 here", precisions.first(regions))
 

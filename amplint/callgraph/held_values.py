@@ -10,8 +10,8 @@ from typing import NamedTuple
 from amplint.callgraph import containers, factories
 from amplint.callgraph.assigned_values import ATTRIBUTE, NAME, AssignedValue, AssignedValues, spelling_of
 from amplint.callgraph.definitions import Definition, Definitions, Scope
+from amplint.callgraph.handed_arguments import HandedArguments
 from amplint.callgraph.import_graph import ImportGraph
-from amplint.callgraph.parameters import parameter_names
 from amplint.callgraph.registries import Registries, key
 from amplint.model.torch import layers
 
@@ -45,6 +45,7 @@ class HeldValues:
         self.definitions = Definitions(graph)
         self._registries = Registries(graph, self.definitions)
         self._assigned_values = AssignedValues(self.definitions)
+        self._arguments = HandedArguments(self._assigned_values, self._called)
         self._running: list[ast.expr] = []
         self._steps = 0
 
@@ -71,14 +72,8 @@ class HeldValues:
             path: the file with the calls.
             element: the key of the element that is meant, where it is a table.
         """
-        names = parameter_names(function.node)
-        position = names.index(name) if name in names else None
-        for call, scope in self._assigned_values.calls(path):
-            value = _given_as(call, name, position)
-            if value is not None and any(each == Held(function) for each in self._of(path, call.func, scope)):
-                yield from (
-                    self._of_table(path, value, element, scope, 0) if element else self._of(path, value, scope, name)
-                )
+        for value, scope in self._arguments.given(function, name, path):
+            yield from self._of_table(path, value, element, scope, 0) if element else self._of(path, value, scope, name)
 
     def of(self, path: Path, text: str) -> Iterator[Held]:
         """What an expression at the top of a file may hold.
@@ -92,6 +87,9 @@ class HeldValues:
         except (SyntaxError, ValueError):
             return
         yield from self._of(path, value, None)
+
+    def _called(self, path: Path, called: ast.expr, scope: Scope) -> list[Definition]:
+        return [each.definition for each in self._of(path, called, scope) if not each.made]
 
     def _of(self, path: Path, value: ast.expr, scope: Scope, wanted: Wanted = "", hops: int = 0) -> Iterator[Held]:
         self._steps = self._steps + 1 if hops else 0
@@ -241,12 +239,3 @@ class HeldValues:
             for index, part in enumerate(node.value.elts):
                 if wanted == (index if isinstance(wanted, int) else spelling_of(part)):
                     yield from self._of(function.path, part, scope, "", hops)
-
-
-def _given_as(call: ast.Call, name: str, position: int | None) -> ast.expr | None:
-    """What a call gives to a parameter of some name, at some position; None where it gives nothing, or spreads what it gives."""
-    given = call.args[position] if position is not None and position < len(call.args) else None
-    for each in call.keywords:
-        if each.arg == name:
-            given = each.value
-    return None if given is None or any(type(each) is ast.Starred for each in call.args) else given

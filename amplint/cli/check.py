@@ -20,7 +20,6 @@ from amplint.cli.outputs import Output, settled
 from amplint.cli.summary import Result, summarize
 from amplint.engine.config import ConfigError, Settings, SettingsResolver
 from amplint.engine.registry import RegistryError
-from amplint.report import FORMATS
 from amplint.system.reading import is_below
 
 if TYPE_CHECKING:
@@ -85,8 +84,8 @@ def _refuse_together(options: Options) -> None:
     """Raise for options that each want something else to become of findings."""
     wanted = {
         "--fix": options.fix or options.fix_only or options.verify,
-        "--add-noqa": options.add_noqa,
-        "--add-ignore": options.add_ignore,
+        "--add-noqa": options.add_noqa is not None,
+        "--add-ignore": options.add_ignore is not None,
         "--show-files": options.show_files,
         "--show-settings": options.show_settings,
     }
@@ -96,14 +95,8 @@ def _refuse_together(options: Options) -> None:
 
 
 def _with_settings(options: Options, settings: Settings) -> Options:
-    """The options, and where nobody gave one what the settings of the current folder say in its place.
-
-    Raises:
-        ConfigError: these name a form of the report that there is not.
-    """
+    """The options, and where nobody gave one what the settings of the current folder say in its place."""
     asked = click.get_current_context().get_parameter_source
-    if settings.output_format and settings.output_format not in FORMATS:
-        raise ConfigError(f"{settings.place('output-format')} must be one of {', '.join(FORMATS)}")
     fix = settings.fix and _speaks_of_paths(settings, options)
     outputs = (Output(settings.output_format),) if settings.output_format else ()
     wanted: dict[str, Any] = {"outputs": outputs, "fix": fix, "unsafe_fixes": settings.unsafe_fixes}

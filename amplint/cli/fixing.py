@@ -86,7 +86,8 @@ class _Fixing:
         except SourceError as error:
             raise FixError(str(error)) from error
         if self.options.adds_comments:
-            return _Repaired(source, data, suppress_source(source, self._lint, self.options.add_ignore))
+            own = self.options.add_ignore is not None
+            return _Repaired(source, data, suppress_source(source, self._lint, own, self.options.reason))
         return _Repaired(source, data, fix_source(source, self._lint, self.options.unsafe_fixes))
 
     def _lint(self, source: Source) -> FileReport:

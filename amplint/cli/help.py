@@ -32,8 +32,28 @@ def section(title: str, *options: Decorator[Any]) -> tuple[Decorator[Any], ...]:
     return tuple(map(within, options))
 
 
+class OptionalValue(click.Option):
+    """An option that stands alone, with an empty value, or takes one behind `=`; the next word is none."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Its name as it may be written, and its help."""
+        record = super().get_help_record(ctx)
+        return record and (f"{', '.join(self.opts)}[={self.metavar}]", record[1])
+
+
 class SectionedCommand(click.Command):
     """A command whose help has a section for each `section` of its options, in their order."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments.
+
+        Args:
+            ctx: of the command line.
+            args: its words.
+        """
+        alone = {name for param in self.params if isinstance(param, OptionalValue) for name in param.opts}
+        last = args.index("--") if "--" in args else len(args)
+        return super().parse_args(ctx, [f"{arg}=" if arg in alone else arg for arg in args[:last]] + args[last:])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the sections."""

@@ -8,7 +8,7 @@ import click
 
 from amplint.cli import option_values as read
 from amplint.cli.completion import complete_formats, complete_rules
-from amplint.cli.help import Decorator, section
+from amplint.cli.help import Decorator, OptionalValue, section
 from amplint.cli.options import TIMEOUT
 from amplint.cli.outputs import outputs
 from amplint.engine.config_values import SEVERITIES
@@ -22,6 +22,11 @@ def _rule_list(name: str, said: str) -> Decorator[Any]:
     return click.option(
         name, multiple=True, metavar="RULES", callback=read.rule_words, shell_complete=complete_rules, help=said
     )
+
+
+def _reason(name: str, said: str) -> Decorator[Any]:
+    """An option that may be given a reason; `said` is its help."""
+    return click.option(name, cls=OptionalValue, metavar="REASON", callback=read.reason_given, help=said)
 
 
 def _least_severity(name: str, said: str) -> Decorator[Any]:
@@ -44,8 +49,8 @@ FIXING = section(
     ),
     click.option("--diff", is_flag=True, help="Write nothing; show what --fix would change."),
     click.option("--show-fixes", is_flag=True, help="With --fix or --diff: list the fixes by file."),
-    click.option("--add-noqa", is_flag=True, help="Write `# noqa: CODE` beside each finding, and report what remains."),
-    click.option("--add-ignore", is_flag=True, help="The same with `# amplint: ignore[NAME]`, for amplint alone."),
+    _reason("--add-noqa", "Write `# noqa: CODE` beside each finding, REASON behind it, and report what remains."),
+    _reason("--add-ignore", "The same with `# amplint: ignore[NAME]`, for amplint alone."),
 )
 
 SHOWING = section(

@@ -45,6 +45,22 @@ def rule_words(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
     return comma_list(ctx, param, values)
 
 
+def reason_given(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """What is written behind a comment.
+
+    Args:
+        ctx: of the command line.
+        param: the option.
+        value: what it was given; None where it was not.
+
+    Raises:
+        click.BadParameter: it would not end with its line.
+    """
+    if value is not None and len(value.splitlines()) > 1:
+        raise click.BadParameter("a reason stands on one line", ctx, param)
+    return None if value is None else value.strip()
+
+
 def per_file_ignores(
     ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:

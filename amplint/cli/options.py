@@ -40,8 +40,8 @@ class Options(NamedTuple):
     show_fixes: bool = False
     fixable: tuple[str, ...] = ()
     unfixable: tuple[str, ...] = ()
-    add_noqa: bool = False
-    add_ignore: bool = False
+    add_noqa: str | None = None
+    add_ignore: str | None = None
     show_files: bool = False
     show_settings: bool = False
     select: tuple[str, ...] = ()
@@ -78,7 +78,12 @@ class Options(NamedTuple):
     @property
     def adds_comments(self) -> bool:
         """Whether findings are to be suppressed."""
-        return self.add_noqa or self.add_ignore
+        return self.add_noqa is not None or self.add_ignore is not None
+
+    @property
+    def reason(self) -> str:
+        """Why findings are suppressed; empty where nobody says."""
+        return self.add_noqa or self.add_ignore or ""
 
     @property
     def reads_stdin(self) -> bool:

@@ -111,7 +111,13 @@ class Dtypes:
             return ()
         if not context.caller:
             return (Related("autocast is switched off here, as code does that is called under it", _place(context)),)
-        what = "the autocast region is entered here" if context.region is not None else "called with half operands here"
+        what = (
+            "called with half operands here"
+            if context.region is None
+            else "called under autocast here"
+            if context.under
+            else "the autocast region is entered here"
+        )
         return (Related(what, _place(context), context.caller),)
 
     def needs(self, operation: Operation) -> frozenset[str]:
@@ -230,5 +236,4 @@ def _tells(value: Value) -> bool:
 
 
 def _place(context: CallerContext) -> Range:
-    place = Position(context.row, context.column, 0)
-    return Range(place, place)
+    return Range(Position(context.row, context.column, 0), Position(context.end_row, context.end_column, 0))

@@ -63,12 +63,13 @@ class CalleesElsewhere:
 
     def _contexts(self, call: Operation, loss: bool, asks: bool) -> Iterator[CallerContext]:
         for way in self._ways(call):
-            start = self._file.range(self._entered(call.node)).start
+            entered = self._entered(call.node)
+            start, end = self._file.range(entered)
             # Of data no gradient is wanted; an object may have weights of its own.
             learns = way.target.made or any(tensor.through or tensor.half for tensor in call.arguments.tensors)
             yield CallerContext(
                 way.target, way.region, way.differentiates, loss and learns, way.arguments,
-                _path(self._file.source), start.row, start.column, asks,
+                _path(self._file.source), start.row, start.column, asks, end.row, end.column, entered is call.node,
             )  # fmt: skip
 
     def _ways(self, call: Operation) -> Iterator[CallManner]:

@@ -36,10 +36,11 @@ def islands(file: File) -> Iterator[CallerContext]:
         target = _target(file, function)
         if function not in seen and target is not None and not _enters_another(file, function):
             seen.add(function)
-            start = file.range(item.item).start
+            start, end = file.range(item.item)
             count = len(function.params.params) - bool(target.made)
             given = tuple((str(position), _ARGUMENT) for position in range(count))
-            yield CallerContext(target, _SEA, True, False, given, "", start.row, start.column)
+            places = start.row, start.column, False, end.row, end.column
+            yield CallerContext(target, _SEA, True, False, given, "", *places)
 
 
 def _target(file: File, function: cst.FunctionDef) -> Target | None:

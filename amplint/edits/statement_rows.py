@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import libcst as cst
 
@@ -129,10 +130,11 @@ class StatementRows:
         starts = self._source.line_starts
         return starts[row] if row < len(starts) else len(self._source.text)
 
-    def _string_rows(self) -> set[int]:
+    @cached_property
+    def _string_rows(self) -> frozenset[int]:
         """The rows that begin inside a string."""
         rows: set[int] = set()
         for node in (*self._tree.find(cst.SimpleString), *self._tree.find(cst.FormattedString)):
             start, end = self._tree.span(node)
             rows.update(range(self._source.position(start).row + 1, self._source.position(end).row + 1))
-        return rows
+        return frozenset(rows)

@@ -7,6 +7,7 @@ suite, is not edited: the methods answer None.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import libcst as cst
 
@@ -115,9 +116,8 @@ class Editor(StatementRows):
             old: the white space that the rows begin with.
             new: the white space in its place.
         """
-        inside = self._string_rows()
         return [
-            line if row in inside or not line.strip() else _shifted(line, old, new)
+            line if row in self._string_rows or not line.strip() else _shifted(line, old, new)
             for row, line in zip(range(first, last + 1), self.lines(first, last))
         ]
 
@@ -173,13 +173,16 @@ class Editor(StatementRows):
 
     def fresh(self, name: str) -> str:
         """`name`, or `name` with a number behind it, such that no identifier of the file is spelled like it."""
-        taken = {found.value for found in self._tree.find(cst.Name)}
-        numbered = (f"{name}_{number}" for number in range(2, len(taken) + 3))
-        return name if name not in taken else next(each for each in numbered if each not in taken)
+        numbered = (f"{name}_{number}" for number in range(2, len(self._identifiers) + 3))
+        return name if self.is_free(name) else next(each for each in numbered if self.is_free(each))
 
     def is_free(self, name: str) -> bool:
         """Whether no identifier of the file is spelled like `name`, so that a fix may bind it."""
-        return all(found.value != name for found in self._tree.find(cst.Name))
+        return name not in self._identifiers
+
+    @cached_property
+    def _identifiers(self) -> frozenset[str]:
+        return frozenset(found.value for found in self._tree.find(cst.Name))
 
     def _render(self, lines: Sequence[str], indent: str) -> str:
         return "".join(f"{indent}{line}{self._source.newline}" for line in lines)

@@ -7,11 +7,17 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from amplint.engine.nearest import nearest
+
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})(?:\.\d+)?")
 _LAST_OF_1 = 13
 """PyTorch 1.13 was followed by 2.0."""
 SEVERITIES = ("error", "warning", "info")
 """From the worst; `amplint.rule.Severity` says what each means."""
+OUTPUT_FORMATS = (
+    "concise", "full", "grouped", "json", "jsonl", "sarif", "github", "gitlab", "azure", "junit", "pylint", "rdjson", "markdown",
+)  # fmt: skip
+"""The forms of a report; `amplint.report.FORMATS` says how each is made."""
 
 
 def torch_version(text: str) -> tuple[int, int]:
@@ -95,6 +101,13 @@ def _string(value: Any) -> str:
     return value
 
 
+def _output_format(value: Any) -> str:
+    if value not in OUTPUT_FORMATS:
+        near = nearest(value, [*OUTPUT_FORMATS]) if isinstance(value, str) else ""
+        raise ValueError(f"must be one of {', '.join(OUTPUT_FORMATS)}{near}")
+    return str(value)
+
+
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError("must be true or false")
@@ -126,6 +139,7 @@ RULES = ValueKind("list of rules", _rules, _RULES)
 SOME_RULES = ValueKind("list of rules", _some_rules, {**_RULES, "minItems": 1})
 PATTERNS = ValueKind("list of patterns", _strings, _STRINGS)
 TEXT = ValueKind("string", _string, {"type": "string", "minLength": 1})
+FORMAT = ValueKind("output format", _output_format, {"enum": list(OUTPUT_FORMATS)})
 VERSION = ValueKind(
     "version", _torch, {"type": "string", "pattern": r"^(1\.([0-9]|1[0-3])|[23]\.[0-9]{1,3})(\.[0-9]+)?$"}
 )
@@ -204,7 +218,7 @@ KEYS: Mapping[str, SettingKey] = {
             "Whether files that git ignores are left out.", False,
         ),
         SettingKey(
-            "output-format", "output_format", TEXT, "full on a terminal, concise elsewhere", '"sarif"',
+            "output-format", "output_format", FORMAT, "full on a terminal, concise elsewhere", '"sarif"',
             "The form of the report, where no option says it.", False,
         ),
         SettingKey(

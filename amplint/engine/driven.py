@@ -12,10 +12,10 @@ from dataclasses import replace
 
 import libcst as cst
 
-from amplint.diagnostics import FLOAT16_TRAINING, Diagnostic
+from amplint.diagnostics import FLOAT16_TRAINING, MIXED_PRECISION, TRAINING, Diagnostic
 from amplint.facts.driving_facts import drives, stated_at
 from amplint.facts.hook_drivers import HookDrivers
-from amplint.file import MIXED_PRECISION, File
+from amplint.file import File
 from amplint.model.libraries import told_in
 from amplint.model.torch.names import GRAD_SCALER
 from amplint.syntax.classes import ClassInfo
@@ -23,16 +23,16 @@ from amplint.syntax.classes import ClassInfo
 
 def stated(file: File) -> frozenset[str]:
     """The facts that a file states because of what it makes: of a library that trains in float16, or hooks for its scaler;
-    and where it trains in float16 itself."""
-    own = (
-        _placed(file, frozenset({FLOAT16_TRAINING}), file.float16_training) if FLOAT16_TRAINING in file.says else set()
-    )
+    and where it uses mixed precision itself, or trains in it."""
+    own = _placed(file, file.says & {MIXED_PRECISION, TRAINING}, file.mixed_precision)
+    if FLOAT16_TRAINING in file.says:
+        own |= _placed(file, {FLOAT16_TRAINING}, file.float16_training)
     calling_back = file.fact(HookDrivers).stated | own
     if not told_in(file.source.text.encode()):
         return calling_back
     made = next((call for call in file.tree.find(cst.Call) if _scales(file, file.classes.instance_of(call))), None)
     trains = frozenset({MIXED_PRECISION, FLOAT16_TRAINING}) if made is not None else frozenset[str]()
-    return calling_back | _driven(file) | trains | _placed(file, trains & {FLOAT16_TRAINING}, made)
+    return calling_back | _driven(file) | trains | _placed(file, trains, made)
 
 
 def _placed(file: File, facts: Iterable[str], node: cst.CSTNode | None) -> frozenset[str]:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from amplint.diagnostics import UNSCALES, FileReport
 from amplint.engine.registry import rule_index
-from amplint.facts.driving_facts import is_about
+from amplint.facts.driving_facts import OF_A_PROJECT, is_about
 
 
 class Established:
@@ -37,9 +37,10 @@ class Established:
     def add(self, facts: Iterable[str]) -> None:
         """Learn what files beside the run establish for the projects of those in it.
 
-        Where one of them was stated that rules await is left out: it is that of whichever file was asked first.
+        Where one of those was stated that any file may state is left out: it is that of whichever file was asked first.
         """
-        self._everywhere |= {fact for fact in facts if fact in self._awaited or not is_about(fact, self._awaited)}
+        anybodys = self._awaited | OF_A_PROJECT
+        self._everywhere |= {fact for fact in facts if fact in anybodys or not is_about(fact, anybodys)}
 
     def missing(self, reports: Sequence[FileReport]) -> frozenset[str]:
         """The facts that findings need, and that nobody has established for their files.

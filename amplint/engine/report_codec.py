@@ -129,7 +129,17 @@ def _read_fix(value: Any) -> Fix | None:
 def _from_elsewhere(told: FromElsewhere) -> list[Any]:
     if isinstance(told, ResultElsewhere):
         return [_way(told.way), list(told.shapes), told.sure]
-    return [_way(told.way), told.loss, told.caller, told.row, told.column, told.asks]
+    return [
+        _way(told.way),
+        told.loss,
+        told.caller,
+        told.row,
+        told.column,
+        told.asks,
+        told.end_row,
+        told.end_column,
+        told.under,
+    ]
 
 
 def _read_from_elsewhere(value: Any) -> FromElsewhere:
@@ -137,10 +147,11 @@ def _read_from_elsewhere(value: Any) -> FromElsewhere:
     if len(rest) == 2:
         shapes, sure = rest
         return ResultElsewhere(_read_way(way), tuple(map(_as_tuples, shapes)), bool(sure))
-    loss, caller, row, column, asks = rest
+    loss, caller, row, column, asks, end_row, end_column, under = rest
     target, region, differentiates, arguments = _read_way(way)
     place = _text(caller), _number(row), _number(column)
-    return CallerContext(target, region, differentiates, bool(loss), arguments, *place, bool(asks))
+    end = _number(end_row), _number(end_column)
+    return CallerContext(target, region, differentiates, bool(loss), arguments, *place, bool(asks), *end, bool(under))
 
 
 def _way(way: CallManner) -> list[Any]:

@@ -27,7 +27,7 @@ class _Rows:
         self._at: dict[int, list[Directive]] = {}
         for directive in directives:
             target = directive.comment.target or ()
-            if directive.action == "file-ignore" or len(target) > _FEW:
+            if directive.speaks_of_file or len(target) > _FEW:
                 self._wide.append(directive)
             else:
                 for row in {directive.comment.row, *target}:

@@ -2,7 +2,8 @@
 
 `# noqa` and `# noqa: AMP101` are read as flake8 reads them; codes of other tools are left alone, and a bare `# noqa` is
 never called unused. `# amplint: ignore`, `# amplint: ignore[AMP101, clip-before-unscale]` do the same for amplint alone, and
-on a line of their own they speak of the next statement. `# amplint: file-ignore[...]` speaks of the whole file.
+on a line of their own they speak of the next statement. `# amplint: file-ignore[...]` speaks of the whole file; so do
+`# flake8: noqa` and `# ruff: noqa`, with codes or without, on a line of their own, as in these.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from amplint.engine.nearest import nearest
 from amplint.engine.selection import ALL, select
 
 # Compiled when first used: most runs meet no such comment.
-NOQA = r"#\s*(?P<word>noqa)(?!\w)(?:\s*:\s*(?P<words>[A-Z]+\d+(?![\w-])(?:[,\s]+[A-Z]+\d+(?![\w-]))*))?"
+_NOQA = r"noqa)(?!\w)(?:\s*:\s*(?P<words>[A-Z]+\d+(?![\w-])(?:[,\s]+[A-Z]+\d+(?![\w-]))*))?"
+NOQA = rf"#\s*(?P<word>{_NOQA}"
+FILE_NOQA = rf"#\s*(?P<word>(?:flake8|ruff)\s*:\s*{_NOQA}"
 OWN = r"#\s*amplint\s*:\s*(?P<word>[\w-]+)(?P<list>\s*\[(?P<words>[^\]#]*)(?P<end>\])?)?"
 _WORD = r"[^\s,]+"
 _LONGEST = 10_000
 """Characters; a longer comment is no suppression, whatever it says."""
 _ACTIONS = ["ignore", "file-ignore"]
+_NOQAS = ("noqa", "file-noqa")
 
 
 class DirectiveWord(NamedTuple):
@@ -37,6 +41,7 @@ class DirectiveWord(NamedTuple):
 class Directive(NamedTuple):
     """One suppression: from its `#` at `start` up to `end`; it names `words`, or everything when it is `bare`.
 
+    The `action` is `ignore` or `noqa`, for a line or a statement, `file-ignore` or `file-noqa`, for the file.
     One with a `fault`, in words, does nothing. One with a `doubt` does more than its author is likely to think.
     """
 
@@ -52,11 +57,16 @@ class Directive(NamedTuple):
     @property
     def own(self) -> bool:
         """Whether it is addressed to amplint alone."""
-        return self.action != "noqa"
+        return self.action not in _NOQAS
+
+    @property
+    def speaks_of_file(self) -> bool:
+        """Whether it speaks of all of the file."""
+        return self.action.startswith("file-")
 
     def covers(self, row: int) -> bool:
         """Whether it speaks of a finding on this row."""
-        if self.action == "file-ignore":
+        if self.speaks_of_file:
             return True
         if row == self.comment.row:
             return True
@@ -86,6 +96,12 @@ def directives_in(comment: Comment, known: Mapping[str, str]) -> Iterator[Direct
                 doubt="Suppression of everything: `noqa` takes codes behind a colon, and no names"
             )
         yield directive
+    if whole := re.match(FILE_NOQA, comment.text, re.IGNORECASE):
+        directive = _directive(comment, whole, "file-noqa", known)
+        if not comment.alone:
+            directive = directive._replace(fault="Suppression of a whole file stands on a line of its own")
+        if comment.alone or any(word.codes for word in directive.words):
+            yield directive
     for match in re.finditer(OWN, comment.text):
         near = nearest(match["word"], _ACTIONS)
         rule_follows = _names_rule(comment.text[match.end() :], known)
@@ -123,7 +139,7 @@ def code_letters(known: Mapping[str, str]) -> frozenset[str]:
 def _directive(comment: Comment, match: re.Match[str], action: str, known: Mapping[str, str]) -> Directive:
     words = []
     for word in re.finditer(_WORD, match["words"] or ""):
-        text = word.group().upper() if action == "noqa" else word.group()
+        text = word.group().upper() if action in _NOQAS else word.group()
         start = comment.start + match.start("words") + word.start()
         words.append(DirectiveWord(text, start, start + len(text), select(text, known)))
     start, end = comment.start + match.start(), comment.start + match.end()

@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from amplint.diagnostics import FLOAT16_TRAINING, Diagnostic
+from amplint.diagnostics import FLOAT16_TRAINING, MIXED_PRECISION, TRAINING, Diagnostic
 
 _DRIVES = "drives "
 _CALLS_BACK = "calls back "
@@ -15,7 +15,13 @@ _MEANING = {
     _DRIVES: "makes what runs this in float16",
     _CALLS_BACK: "makes this for what steps through a scaler",
     FLOAT16_TRAINING: "trains under float16 autocast",
+    TRAINING: "trains in mixed precision",
+    MIXED_PRECISION: "uses mixed precision",
 }
+
+
+OF_A_PROJECT = frozenset({FLOAT16_TRAINING, TRAINING, MIXED_PRECISION})
+"""Facts that name no class: any file of a project may state them."""
 
 
 def drives(path: str, name: str = "") -> str:
@@ -42,7 +48,7 @@ def stated_at(fact: str, place: str) -> str:
     """The fact that another one is so because of what stands at a place.
 
     Args:
-        fact: `FLOAT16_TRAINING`, or a fact of `drives` or of `calls_back`.
+        fact: one of `OF_A_PROJECT`, or a fact of `drives` or of `calls_back`.
         place: file and row.
     """
     return f"{fact}{_BY}{place}"
@@ -65,14 +71,18 @@ def with_place(diagnostic: Diagnostic, facts: Collection[str]) -> Diagnostic:
         diagnostic: the finding.
         facts: what the files of the run establish.
     """
-    needs = ((need, word) for need in sorted(diagnostic.needs) for word in _MEANING if need.startswith(word))
-    needed, word = next(needs, ("", ""))
+    needs = [(need, word) for need in sorted(diagnostic.needs) for word in _MEANING if _begins(need, word)]
+    needed, word = next(iter(needs), ("", ""))
     stated = (fact.partition(f"{needed}{_BY}")[2] for fact in facts if needed and fact.startswith(f"{needed}{_BY}"))
     places = sorted(stated, key=lambda place: (-_together(place, diagnostic.path), place))
-    if not places and word != FLOAT16_TRAINING:
+    if not places and word not in OF_A_PROJECT:
         return diagnostic
     note = f"{places[0] if places else 'another file of the project'} {_MEANING[word]}"
     return replace(diagnostic, note=f"{diagnostic.note.rstrip('.')}; {note}" if diagnostic.note else note)
+
+
+def _begins(fact: str, word: str) -> bool:
+    return f"{fact} ".startswith(f"{word.rstrip()} ")
 
 
 def _together(place: str, path: str) -> int:

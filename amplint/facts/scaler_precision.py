@@ -30,23 +30,38 @@ class Precisions:
     def __init__(self, file: File) -> None:
         self._analysis, self._scalers = file.analysis, file.fact(Scalers)
         self._tree, self._names, self._roles, self._imports = file.tree, file.names, file.roles, file.imports
-        self._named: dict[int, set[int]] = {}
 
     def regions(self, made: cst.Call) -> list[Scoped]:
         """The regions that lower precision in the functions, and in what these call, which scale with the scaler made there.
 
         Empty where one of the losses is computed out of sight.
         """
-        uses = set(map(id, self._scalers.uses(made)))
-        met: dict[int, dict[Scoped, None]] = {}
+        met = [self._regions_at[site] for site in self._scaled_with(made)]
+        return [region for regions in met for region in regions] if all(met) else []
+
+    @cached_property
+    def _regions_at(self) -> dict[int, dict[Scoped, None]]:
+        """The regions of the functions that lead to each place where something is scaled."""
+        found: dict[int, dict[Scoped, None]] = {}
         for entry in self._analysis.entries:
             inside = list(happenings(entry))
-            for event in inside:
-                if isinstance(event, Scale) and not uses.isdisjoint(self._scaler_at(event.site)):
-                    met.setdefault(event.site, {}).update((each, None) for each in inside if isinstance(each, Scoped))
-        if not all(met.values()):
-            return []
-        return [region for regions in met.values() for region in regions]
+            regions = dict.fromkeys(each for each in inside if isinstance(each, Scoped))
+            for site in {each.site for each in inside if isinstance(each, Scale)}:
+                found.setdefault(site, {}).update(regions)
+        return found
+
+    @cached_property
+    def _scaled_by(self) -> dict[int, list[int]]:
+        """The places where something is scaled, by the expression that names the scaler (its identity)."""
+        found: dict[int, list[int]] = {}
+        for site in self._regions_at:
+            for scaler in self._scalers_at(site):
+                found.setdefault(scaler, []).append(site)
+        return found
+
+    def _scaled_with(self, made: cst.Call) -> set[int]:
+        """The places where the scaler scales that is made there."""
+        return {site for use in self._scalers.uses(made) for site in self._scaled_by.get(id(use), ())}
 
     def first(self, regions: list[Scoped]) -> cst.CSTNode:
         """What enters the first of some regions."""
@@ -54,12 +69,8 @@ class Precisions:
 
     def all_full(self, made: cst.Call) -> bool:
         """Whether a scaler scales losses of this file, and nothing in it, nor in what it imports, may run in half precision."""
-        uses = set(map(id, self._scalers.uses(made)))
-        events = [event for entry in self._analysis.entries for event in happenings(entry)]
-        scales = [
-            each for each in events if isinstance(each, Scale) and not uses.isdisjoint(self._scaler_at(each.site))
-        ]
-        computed = bool(scales) and self._is_full and all(self._is_computed(each.site) for each in scales)
+        scales = self._scaled_with(made)
+        computed = bool(scales) and self._is_full and all(map(self._is_computed, scales))
         return computed and not self._imports.lead_to("utocast")  # a model may enter the region itself
 
     @cached_property
@@ -88,13 +99,8 @@ class Precisions:
         bound = [each for node in names for each in self._names.bindings(node.value, node)]
         return any(isinstance(each.value, (cst.Call, cst.BinaryOperation)) for each in bound)
 
-    def _scaler_at(self, site: int) -> set[int]:
-        """The expression that names the scaler of a call, and those by which callers give it to the function (identities)."""
-        if site not in self._named:
-            self._named[site] = self._scalers_at(site)
-        return self._named[site]
-
     def _scalers_at(self, site: int) -> set[int]:
+        """The expression that names the scaler of a call, and those by which callers give it to the function (identities)."""
         call = self._analysis.program.places[site] if site >= 0 else None
         if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
             return set()
@@ -105,10 +111,11 @@ class Precisions:
             waiting += given
         return found
 
-    def everywhere(self) -> Iterator[Scoped]:
-        """All regions of the file that lower precision, where gradients are computed."""
-        for function in self._analysis.functions.values():
-            yield from (each for each in _inside(function.body) if isinstance(each, Scoped))
+    @cached_property
+    def dtypes(self) -> frozenset[str]:
+        """What all regions of the file lower to, where gradients are computed."""
+        inside = (each for function in self._analysis.functions.values() for each in _inside(function.body))
+        return frozenset(each.region.dtype for each in inside if isinstance(each, Scoped))
 
     def follow_dtype(self, made: cst.Call) -> bool:
         """Whether a scaler is made, or enabled, by a condition that speaks of a precision."""

@@ -229,9 +229,7 @@ def explore(entry: Entry) -> Exploration:
     memory = in_use()
     if not memory.keeps(Kept.EXPLORATIONS):
         return _followed(entry)
-    on = basis_of(
-        entry.function.key, entry.explored.functions, entry.objects, entry.nothing_scales, entry.nobody_unscales
-    )
+    on = basis_of(entry.sliced, entry.explored, entry.objects, entry.nothing_scales, entry.nobody_unscales)
     if on is None:
         return _followed(entry)
     known = memory.known(Kept.EXPLORATIONS, on.digest)

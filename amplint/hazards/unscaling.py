@@ -74,6 +74,8 @@ class Unscaling:
         definition = self._program.definition(key)
         if self.for_others or self._is_unscaled_around(definition) or self._is_handed_out(definition, functions):
             return False
+        if self._is_of_another(below, definition, functions):
+            return False
         others = (function for name, function in functions.items() if name not in below)
         return not any(isinstance(each, GradAccess) and each.writes for one in others for each in events_in(one.body))
 
@@ -101,6 +103,29 @@ class Unscaling:
             return False
         escapes = {each.site for one in functions.values() for each in events_in(one.body) if isinstance(each, Escape)}
         return any(self._program.site(call) in escapes for call in calls)
+
+    def _is_of_another(
+        self, below: Collection[str], node: cst.FunctionDef | cst.Module, functions: Mapping[str, Function]
+    ) -> bool:
+        """Whether gradients whose optimizer is not known may be those of one that steps without the scaler: the class of a
+        function has an optimizer that neither the function nor what it calls steps."""
+        events = [each for name in below for each in events_in(functions[name].body)]
+        stepped = {each.optimizer for each in events if isinstance(each, ScalerStep)}
+        objects = [facts for name in below for facts in functions[name].objects.values()]
+        owned = {owner for facts in objects if facts.role == "optimizer" for owner in facts.owners}
+        uses = [each for each in events if isinstance(each, (Clip, GradAccess))]
+        if all(owned.intersection(each.owners) or (isinstance(each, Clip) and each.optimizer) for each in uses):
+            return False
+        owner = self._program.classes.owner(node)
+        return owner is not None and bool(self._optimizers_of(owner) - stepped)
+
+    def _optimizers_of(self, info: ClassInfo) -> set[str]:
+        """The attributes of a class that are single optimizers, as its methods write them."""
+        tree = self._program.tree
+        written = [each for base in info.lineage for each in tree.inside(base.node, cst.Attribute)]
+        own = [each for each in written if path_of(each.value) == "self"]
+        several = {path_of(each) for each in own if isinstance(tree.parent(each), (cst.Subscript, cst.For))}
+        return {path_of(each) for each in own if self._program.roles.of(each).role == "optimizer"} - several
 
     def _gives(self, call: cst.Call) -> bool:
         given = [arg.value for arg in call.args]

@@ -8,6 +8,7 @@ import libcst as cst
 
 from amplint.lowering import precision_tests, scale_comparisons
 from amplint.lowering.counters import CounterReader, SideKind
+from amplint.lowering.excluded_choices import ExcludedChoices
 from amplint.lowering.first_iterations import FirstIterations
 from amplint.lowering.function_scope import FunctionScope
 from amplint.lowering.kept_settings import KeptSettings
@@ -30,6 +31,7 @@ class ConditionReader:
         self._counters = CounterReader(scope.definition)
         self._settings = KeptSettings(scope)
         self.firsts = FirstIterations()
+        self._choices = ExcludedChoices()
         self.changing = scope.changing()
         """Names that are assigned inside a loop; whoever reads a loop narrows them to that loop."""
 
@@ -158,7 +160,8 @@ class ConditionReader:
             return told
         if vocabulary.STEP_GATE.search(" ".join((*words(left), *words(right)))):
             return Test(key, refs, "gate")
-        return Test(key, refs, "config" if _is_choice(right) else self._where(self._kind(left, right), left, right))
+        kind = "config" if _is_choice(right) else self._where(self._kind(left, right), left, right)
+        return self._choices.told(Test(key, refs, kind), self.normal(left), right)
 
     def _where(self, kind: str, left: cst.BaseExpression, right: cst.BaseExpression) -> str:
         """The kind of a test whether two sides are equal, or one is in the other: one for a place in the run is no other."""

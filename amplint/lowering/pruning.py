@@ -112,7 +112,7 @@ def prune(body: Node, asked: Collection[str] = ()) -> Node:
             case Backward():
                 wanted.add(event.loss)
             case Unscale() | ScalerStep():
-                wanted.add(event.scaler)
+                wanted |= {event.scaler, event.optimizer}
             case Scale():
                 wanted.add(event.source)
             case Report():

@@ -87,6 +87,9 @@ class CallerContext(NamedTuple):
         arguments: what is known of each argument, by position ("0") or keyword.
         caller: the path of the file that calls; there `row` and `column` (1-based) are where it enters the region, or calls.
         asks: whether what the function gives back makes a difference there.
+        end_row: with `end_column`, where the region or the call ends that begins at `row` and `column`.
+        end_column: see `end_row`.
+        under: whether a call stands at that place, in a region that a caller of its own enters.
     """
 
     target: Target
@@ -98,6 +101,9 @@ class CallerContext(NamedTuple):
     row: int
     column: int
     asks: bool = False
+    end_row: int = 0
+    end_column: int = 0
+    under: bool = False
 
     @property
     def way(self) -> CallManner:

@@ -14,7 +14,7 @@ from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.constructors import Constructors
 from amplint.roles.parameter_owners import ParameterOwners
 from amplint.roles.user_options import UserOptions
-from amplint.syntax.access_paths import called, computed_attribute, path_of
+from amplint.syntax.access_paths import called, computed_attribute, displayed, element_of, path_of
 from amplint.syntax.classes import Classes
 from amplint.syntax.loop_elements import paired
 from amplint.syntax.names import LOCAL, UNKNOWN, Names, dotted
@@ -46,7 +46,7 @@ class Roles:
         self._classes = classes
         self.flow = flow
         self._options = UserOptions(tree)
-        self._owners = ParameterOwners(flow)
+        self._owners = ParameterOwners(tree, flow, classes)
         self._constructors = Constructors(tree, names, classes, contexts, self._owners.of)
         self._cache: dict[tuple[int, str], ObjectFacts] = {}
         self._aliases = 0
@@ -140,8 +140,8 @@ class Roles:
         return name[:1].isupper() and known is None and not any("param" in word for word in words(value))
 
     def values(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """What may be assigned to what an expression names."""
-        return self.flow.values(node)
+        """What may be assigned to what an expression names; of a display by keys, what it holds under the one that is asked."""
+        return (element_of(value, node) for value in self.flow.values(node))
 
     # -- by constructor --------------------------------------------------------------------------------------------
 
@@ -160,13 +160,10 @@ class Roles:
             return changed(sides[0], enabled=enabled, made=len(sides) == 2, maker=maker) if sides else None
         if type(value) is cst.BooleanOperation:
             return self.made_by(value.left) or self.made_by(value.right)
-        if is_sequence(value):
-            return next((facts for item in value.elements if (facts := self.made_by(item.value))), None)
-        if type(value) is cst.ListComp:
-            return self.made_by(value.elt)
-        if type(value) is cst.Dict:
-            elements = (item.value for item in value.elements)
-            return next((facts for item in elements if (facts := self.made_by(item))), None)
+        if is_sequence(value) or type(value) in (cst.Dict, cst.ListComp):
+            known = [facts for each in displayed(value) if (facts := self.made_by(each))]
+            alike = len({facts.owners for facts in known}) == 1
+            return changed(known[0], owners=known[0].owners if alike else ()) if known else None
         return None
 
     def _computed(self, call: cst.Call) -> ObjectFacts | None:

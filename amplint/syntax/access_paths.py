@@ -94,6 +94,19 @@ def elements(holder: cst.BaseExpression | None) -> Iterator[tuple[str, cst.DictE
         yield from ((arg.keyword.value, arg) for arg in holder.args if arg.keyword is not None)
 
 
+def element_of(holder: cst.BaseExpression, asked: cst.BaseExpression) -> cst.BaseExpression:
+    """What a display of a dict holds under the literal key that is asked for; the display itself where that does not show.
+
+    Args:
+        holder: what may be a display.
+        asked: what names an element of it, or all of it.
+    """
+    key = literal_key(asked) if isinstance(asked, cst.Subscript) and isinstance(holder, cst.Dict) else ""
+    if not key or any(isinstance(each, cst.StarredDictElement) for each in cst.ensure_type(holder, cst.Dict).elements):
+        return holder
+    return next((each.value for name, each in elements(holder) if name == key), holder)
+
+
 def displayed(value: cst.BaseExpression) -> list[cst.BaseExpression]:
     """The elements of a list, a tuple or a dict, as far as a display or a comprehension shows them; else the value itself."""
     if isinstance(value, (cst.List, cst.Tuple)):

@@ -1,4 +1,4 @@
-"""What the operators of comparisons of two numbers compute."""
+"""What the operators of comparisons of two numbers, or two tuples of them, compute."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import libcst as cst
 
-COMPARED: Mapping[type[cst.BaseCompOp], Callable[[float, float], bool]] = {
+COMPARED: Mapping[type[cst.BaseCompOp], Callable[..., bool]] = {
     cst.Equal: operator.eq,
     cst.NotEqual: operator.ne,
     cst.LessThan: operator.lt,

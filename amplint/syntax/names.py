@@ -7,7 +7,7 @@ one name with two meanings. Callers act only when every member agrees, which is 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import libcst as cst
 
@@ -43,6 +43,7 @@ class Names:
         self._scope_of: dict[int, tuple[cst.CSTNode, cst.CSTNode]] = {}
         self._around: dict[cst.CSTNode, list[cst.CSTNode]] = {}
         self._found: dict[tuple[int, str], tuple[cst.CSTNode, list[Binding]] | None] = {}
+        self._references: dict[frozenset[str], tuple[cst.Name | cst.Attribute, ...]] = {}
 
     def graft(self, bindings: Bindings) -> None:
         """Take in what the names of another file mean."""
@@ -93,8 +94,14 @@ class Names:
         """
         return not self.resolve(node).isdisjoint(wanted)
 
-    def references(self, wanted: Collection[str]) -> Iterator[cst.Name | cst.Attribute]:
+    def references(self, wanted: Collection[str]) -> Sequence[cst.Name | cst.Attribute]:
         """The expressions that can only mean one of the wanted names; imports and targets of assignments are none."""
+        key = frozenset(wanted)
+        if key not in self._references:
+            self._references[key] = tuple(self._looked_through(key))
+        return self._references[key]
+
+    def _looked_through(self, wanted: frozenset[str]) -> Iterator[cst.Name | cst.Attribute]:
         last = {name.rpartition(".")[2] for name in wanted}
         for attribute in self._tree.find(cst.Attribute):
             if attribute.attr.value in last and is_loaded(self._tree, attribute) and self.all_in(attribute, wanted):

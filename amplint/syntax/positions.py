@@ -55,10 +55,11 @@ class Positions:
 
     def of(self, node: cst.CSTNode) -> tuple[int, int]:
         """Start and end offset of a node in the file, without its own parentheses and leading comments."""
-        known = self._python.get(id(node))
-        if known is not None and type(node) not in _ELSEWHERE:
-            end = self._source.offset_of_bytes(known.end_lineno, known.end_col_offset)
-            return self._source.offset_of_bytes(known.lineno, known.col_offset), end
+        first, last = (node.body[0], node.body[-1]) if type(node) is cst.SimpleStatementLine else (node, node)
+        begins, ends = self._python.get(id(first)), self._python.get(id(last))
+        if begins is not None and ends is not None and type(node) not in _ELSEWHERE:
+            end = self._source.offset_of_bytes(ends.end_lineno, ends.end_col_offset)
+            return self._source.offset_of_bytes(begins.lineno, begins.col_offset), end
         self._look_at(node)
         return self._read[id(node)]
 

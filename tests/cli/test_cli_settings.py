@@ -58,6 +58,15 @@ def test_an_unknown_form_of_the_report() -> None:
     assert (result.stdout, result.exit_code, result.stderr.count("\n")) == ("", 2, 1)
 
 
+@pytest.mark.parametrize("line", ["output-format = 'jsno'", "select = ['AMP9999']", "fix = 1", "jobs = 2"])
+def test_settings_of_a_folder_below_are_held_to_the_same(line: str) -> None:
+    write(a=CLEAN, below__b=CLEAN)
+    Path("below/amplint.toml").write_text(f"{line}\n")
+    result = amplint(".")
+    assert result.stderr.startswith("error: below/amplint.toml:1: "), result.stderr
+    assert (result.stdout, result.exit_code, result.stderr.count("error: ")) == ("", 2, 1)
+
+
 def test_a_bad_value_is_blamed_on_where_it_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "AMPLINT" not in amplint("--output-format", "nonsense").stderr
     monkeypatch.setenv("AMPLINT_OUTPUT_FORMAT", "nonsense")
@@ -203,6 +212,7 @@ def test_what_comments_silence_can_be_shown() -> None:
         ["--add-noqa", "--add-ignore"],
         ["--show-files", "--show-settings"],
         ["--show-files", "--fix"],
+        ["--add-noqa=two\nlines"],
     ],
 )
 def test_options_that_mean_nothing(arguments: list[str]) -> None:
@@ -228,6 +238,19 @@ def test_a_comment_beside_each_finding(option: str, comment: str) -> None:
     text = Path("a.py").read_text()
     assert text.count(comment) == 2
     assert (amplint(option).exit_code, Path("a.py").read_text()) == (0, text)
+
+
+@pytest.mark.parametrize(
+    ("option", "comment"), [("--add-noqa", "# noqa: DEM101"), ("--add-ignore", "# amplint: ignore[demo-safe]")]
+)
+def test_a_reason_beside_each_comment_and_never_a_path_for_one(option: str, comment: str) -> None:
+    write(a=SAFE)
+    assert amplint(f"{option}=measured: no overflow", "a.py").exit_code == 0
+    assert Path("a.py").read_text() == f"demo_safe()  {comment} measured: no overflow\n"
+    write(a=SAFE, b=SAFE)
+    assert amplint(option, "a.py").exit_code == 0
+    assert (Path("a.py").read_text(), Path("b.py").read_text()) == (f"demo_safe()  {comment}\n", SAFE)
+    assert f"{option}[=REASON]" in amplint("check", "-h").stdout
 
 
 def test_suppressing_goes_before_a_setting_that_fixes_and_leaves_syntax_errors() -> None:

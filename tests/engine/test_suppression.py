@@ -122,6 +122,24 @@ def test_file_ignore_speaks_of_the_whole_file(row: int) -> None:
     assert run("\n".join(lines) + "\n", ("AMP101", 4), ("AMP104", 2)) == []
 
 
+@pytest.mark.parametrize("tool", ["flake8", "ruff"])
+@pytest.mark.parametrize("row", [1, 3, 5])
+def test_what_flake8_and_ruff_are_told_of_a_file_holds_here(tool: str, row: int) -> None:
+    lines = ["import a", "", "", "clip()", ""]
+    for said in ("noqa", "noqa - generated", "NOQA", "noqa: AMP1, AMP104"):
+        lines[row - 1] = f"#{tool}: {said}"
+        assert run("\n".join(lines) + "\n", ("AMP101", 4), ("AMP104", 2)) == []
+    lines[row - 1] = f"# {tool}: noqa: E501, AMP101 for now"
+    assert run("\n".join(lines) + "\n", ("AMP101", 4), ("AMP104", 2)) == [("AMP104", 2)]
+    lines[row - 1] = f"# {tool}: noqa: E501"
+    assert run("\n".join(lines) + "\n", ("AMP101", 4)) == [("AMP101", 4)]
+
+
+@pytest.mark.parametrize("comment", ["# pylint: noqa", "# of flake8: noqa", "# flake8: noqax"])
+def test_what_is_said_to_others_or_in_prose_does_not(comment: str) -> None:
+    assert run(f"{comment}\nclip()\n", ("AMP101", 2)) == [("AMP101", 2)]
+
+
 @pytest.mark.parametrize("end", ["\r\n", "\r", "\n"])
 def test_every_line_end_ends_a_line(end: str) -> None:
     text = end.join(["a", "clip()  # noqa: AMP101", "clip()", ""])
@@ -158,6 +176,8 @@ def test_comments_before_a_syntax_error_hold() -> None:
         ("    # amplint: ignore[AMP101]\r\nx\r\n", "Suppression of `AMP101` is not used", "x\r\n"),
         ("# amplint: file-ignore[clip-before-unscale]\nx\n", "Suppression of `clip-before-unscale` is not used", "x\n"),
         ("# noqa: AMP101\nx\n", "Suppression of `AMP101` is not used", "x\n"),
+        ("# flake8: noqa: AMP101\nx\n", "Suppression of `AMP101` is not used", "x\n"),
+        ("# ruff: noqa: AMP101, E501\nx\n", "Suppression of `AMP101` is not used", "# ruff: noqa: E501\nx\n"),
         ("x\n# amplint: ignore[AMP101]", "Suppression of `AMP101` is not used", "x\n"),
     ],
 )
@@ -183,6 +203,7 @@ def test_a_code_that_is_used_stays() -> None:
         "# noqa: E501",
         "# noqa: E501, F401",
         "# noqa: AMPLE1",
+        "# flake8: noqa",
         "# amplint: file-ignore",
         "# about amplint: great",
     ],
@@ -225,6 +246,7 @@ def test_a_finding_about_a_comment_can_be_suppressed_by_its_code() -> None:
         ("# noqa AMP101", "Suppression of everything: "),
         ("# noqa: AMP", "Suppression of everything: "),
         ("# noqa: AMP1O1", "Suppression of everything: "),
+        ("# flake8: noqa: AMP101", "Suppression of a whole file stands on a line of its own"),
         ("# amplint: fileignore", "Suppression with unknown action `fileignore`; did you mean `file-ignore`?"),
     ],
 )

@@ -30,11 +30,11 @@ def lint(source: Source) -> FileReport:
     return FileReport("a.py", found(source))
 
 
-def written(text: str, own: bool = False) -> str:
+def written(text: str, own: bool = False, reason: str = "") -> str:
     """What becomes of a text; a second time nothing does, and nothing is left to report."""
-    outcome = suppress_source(Source("a.py", text), lint, own)
+    outcome = suppress_source(Source("a.py", text), lint, own, reason)
     assert outcome.report.diagnostics == ()
-    again = suppress_source(Source("a.py", outcome.text), lint, own)
+    again = suppress_source(Source("a.py", outcome.text), lint, own, reason)
     assert (again.text, again.applied) == (outcome.text, {})
     return outcome.text
 
@@ -58,6 +58,7 @@ def written(text: str, own: bool = False) -> str:
         ("@clip\ndef f():\n    step()\n", "@clip  # noqa: AMP101\ndef f():\n    step()  # noqa: AMP104\n"),
         ("if clip():\r\n    step()\r\n", "if clip():  # noqa: AMP101\r\n    step()  # noqa: AMP104\r\n"),
         ("x = 'é'; clip()\n", "x = 'é'; clip()  # noqa: AMP101\n"),
+        ("# flake8: noqa: E501\nclip()\n", "# flake8: noqa: E501\nclip()  # noqa: AMP101\n"),
     ],
 )
 def test_a_noqa_is_written_where_it_counts(before: str, after: str) -> None:
@@ -108,3 +109,22 @@ def test_a_comment_that_the_encoding_lacks_nothing_for_keeps_all_bytes() -> None
     source = Source.from_bytes("a.py", data)
     outcome = suppress_source(source, lint, own=False)
     assert source.encode(outcome.text) == data.replace(b"clip()", b"clip()  # noqa: AMP101")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("clip()\n", "clip()  # noqa: AMP101 since the loss is small\n"),
+        ("clip()  # noqa: E501\n", "clip()  # noqa: E501, AMP101 since the loss is small\n"),
+        ("clip()  # noqa: E501 it is long\n", "clip()  # noqa: E501, AMP101 it is long\n"),
+        ("clip()  # noqa: E501  # long\n", "clip()  # noqa: E501, AMP101  # long\n"),
+    ],
+)
+def test_a_reason_follows_the_codes_where_none_does(before: str, after: str) -> None:
+    assert written(before, reason="since the loss is small") == after
+    assert written("clip()\n", True, "so") == "clip()  # amplint: ignore[clip-before-unscale] so\n"
+
+
+@pytest.mark.parametrize("reason", ["AMP104 is wrong here", ", AMP104"])
+def test_a_reason_is_never_read_as_a_code(reason: str) -> None:
+    assert found(Source("a.py", written("clip()\n", reason=reason).replace("clip()", "step()")))

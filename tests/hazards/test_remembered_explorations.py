@@ -142,3 +142,27 @@ def test_the_oldest_is_let_go_of_and_what_was_asked_for_stays() -> None:
     assert [memory.known(Kept.EXPLORATIONS, key) for key in "abcd"] == ["A", None, None, "D"]
     memory.keep(Kept.TREES, "a", "tree", 1)
     assert memory.known(Kept.TREES, "a") is None
+
+
+def test_an_edit_of_one_function_follows_no_path_of_another() -> None:
+    other = TRAIN[TRAIN.index("def train") :].replace("def train", "def tune")
+    memory = Counting()
+    with remembering(memory):
+        shown(TRAIN + other)
+        followed = memory.counted
+        after = shown(TRAIN + other.replace("        scheduler.step()\n", ""))
+    assert followed == 2 and memory.counted == followed + 1
+    assert len(after) == 3
+
+
+@pytest.mark.parametrize("new", ["scaler.unscale_(optimizer)", "optimizer.step()"])
+def test_what_any_function_does_to_gradients_is_part_of_what_a_memory_goes_by(new: str) -> None:
+    other = TRAIN[TRAIN.index("def train") :].replace("def train", "def tune")
+    edited = TRAIN + other.replace("        optimizer.zero_grad()", f"        {new}", 1)
+    memory = Counting()
+    with remembering(memory):
+        shown(TRAIN + other)
+        followed = memory.counted
+        after = shown(edited)
+    assert followed == 2 and memory.counted == followed + 2
+    assert after == shown(edited)

@@ -44,10 +44,19 @@ _ACTING = frozenset("step update backward unscale_ append extend pop next write 
 _COMMUTE = frozenset(
     map(
         frozenset,
-        (("unscale_",), ("zero_grad", "update"), ("zero_grad", "scheduler.step"), ("update", "scheduler.step")),
+        (
+            ("unscale_",),
+            ("zero_grad", "update"),
+            ("zero_grad", "scheduler.step"),
+            ("update", "scheduler.step"),
+            ("get_scale", "backward"),
+            ("get_scale", "step"),
+        ),
     )
 )
 """Pairs of calls of which neither sees what the other does, although one scaler and one optimizer belong together."""
+_OVERFLOWING = frozenset({"AMP306", "AMP309"})
+"""Rules whose findings are about results that half cannot hold."""
 _MODULES = frozenset({"torch", "nn", "F", "amp", "self", "th", "optim"})
 
 
@@ -107,7 +116,20 @@ def _swapped(mutant: Mutant) -> str:
     )
     leaves = any(re.match(r"(return|raise|break|continue)\b", each) for each in (first, second))
     same = (apart and not leaves and (alone or told or forward)) or frozenset(calls) in _COMMUTE
+    same = same or _under_other_keys(first, second)
     return "neither statement sees what the other does" if same else ""
+
+
+def _under_other_keys(first: str, second: str) -> bool:
+    """Whether two statements put values into one dictionary that do not depend on what is in it, under different keys."""
+    match _statement(first), _statement(second):
+        case (
+            ast.Assign([ast.Subscript(ast.Name(one), ast.Constant(key))], value),
+            ast.Assign([ast.Subscript(ast.Name(other), ast.Constant(another))], thing),
+        ):
+            read = {each.id for part in (value, thing) for each in ast.walk(part) if isinstance(each, ast.Name)}
+            return one == other and key != another and one not in read
+    return False
 
 
 def _only_computes(text: str) -> bool:
@@ -146,6 +168,7 @@ def _left_unused(mutant: Mutant) -> str:
     read = [each.id for each in ast.walk(left) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)]
     called = {callee(each) for each in ast.walk(more[0]) if isinstance(each, ast.Call)}
     acts = any(name in _ACTING or name.endswith("_") for name in called)
+    acts = acts or (isinstance(more[0], ast.Expr) and bool(called - _TELLING))
     return "" if acts or names & set(read) else "nothing uses what is left"
 
 
@@ -158,6 +181,8 @@ def _half_already(mutant: Mutant) -> str:
         return "it is in float16 already"
     is_returned = mutant.change.text.splitlines()[mutant.change.row - 1].strip().startswith("return ")
     before = mutant.repaired.fixture.source.text
+    if mutant.repaired.diagnostic.code in _OVERFLOWING:
+        return ""  # that it was in half is the defect
     returned = _dtypes(before, mutant, lambda row, told: f"return {told}" in before and row >= mutant.change.row - 3)
     return "what is returned was in float16 with the code as it stands" if is_returned and returned else ""
 

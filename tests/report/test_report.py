@@ -10,6 +10,7 @@ import pytest
 from checkout import ROOT
 
 from amplint.diagnostics import Applicability, Diagnostic, Edit, Fix, Related
+from amplint.engine.config_values import OUTPUT_FORMATS
 from amplint.report import FORMATS, renderer, statistics
 from amplint.report.diff import unified
 from amplint.report.view import View
@@ -216,6 +217,10 @@ def test_github_escapes_what_would_end_a_property() -> None:
     found = Diagnostic("AMP900", "syntax-error", "a\nb", SOURCE.range(0, 0), path="a,b:c%.py")
     assert "file=a%2Cb%3Ac%25.py,line" in "".join(renderer("github")([found], VIEW))
     assert "".join(renderer("github")([found], VIEW)).endswith("a,b:c%25.py:1:1: AMP900 a\\nb\n")
+
+
+def test_settings_know_the_formats() -> None:
+    assert tuple(FORMATS) == OUTPUT_FORMATS
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -9,7 +9,7 @@ from amplint.model.exploration.call_references import Frame, keys_of
 from amplint.model.protocol.contents import Asked, Truth
 from amplint.model.protocol.path_state import PathState
 from amplint.model.records import changed, frozen
-from amplint.model.references import condition_key, key_of, reference
+from amplint.model.references import condition_key, key_of
 
 
 @frozen
@@ -187,7 +187,8 @@ def assigned(state: PathState, target: str) -> PathState:
         state: the state before.
         target: the reference.
     """
-    return forget_tests(state.knowing(values=state.facts.values.put(target, None)), target)
+    unvalued = state.knowing(values=state.facts.values.put(target, None))
+    return forget_tests(unvalued.with_protocol(state.protocol.naming_another(target)), target)
 
 
 def next_iteration(state: PathState, loops: tuple[int, ...], targets: Iterable[str]) -> PathState:
@@ -203,14 +204,5 @@ def next_iteration(state: PathState, loops: tuple[int, ...], targets: Iterable[s
     state = state.knowing(truths=truths.without(asked))
     state = state.with_protocol(state.protocol.next_round(loops))
     for target in targets:
-        state = _renew(state, target)
+        state = assigned(state, target)
     return state
-
-
-def _renew(state: PathState, target: str) -> PathState:
-    """The state when a loop's target takes its next value: elements that it indexes are other objects now."""
-    protocol = state.protocol
-    gradients = [name for name in protocol.gradients.keys() if reference(name).is_indexed_by(target)]
-    stages = [pair for pair in protocol.stages.keys() if any(reference(each).is_indexed_by(target) for each in pair)]
-    renewed = protocol.changed(gradients=protocol.gradients.without(gradients), stages=protocol.stages.without(stages))
-    return assigned(state.with_protocol(renewed), target)

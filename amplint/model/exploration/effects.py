@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
-from amplint.model.event_graph import Call, Function
-from amplint.model.events import Assign, Backward, Event, InnerGrad, Report, Scale
+from amplint.model.event_graph import Call, Function, Node, parts_of
+from amplint.model.events import Assign, Backward, Event, InnerGrad, OptimizerStep, Report, Scale, Unscale
 from amplint.model.exploration.call_references import MAX_DEPTH, Frame, keys_of
 from amplint.model.exploration.flow_graph import Ask, FlowGraph, Iterate
 from amplint.model.exploration.flow_graph_builder import flow_graph
@@ -65,28 +65,56 @@ class Flows:
         """The same, as far as hazards depend on what the functions do."""
         return Flows(sliced(self._functions, self._roots), self._roots)
 
-    @property
-    def functions(self) -> Collection[Function]:
-        """The functions."""
-        return self._functions.values()
+    @cached_property
+    def nesting(self) -> frozenset[str]:
+        """The keys of the functions in which others are nested, which may ask for their names."""
+        return frozenset(each.around for each in self._functions.values())
 
     def function(self, key: str) -> Function | None:
         """The function of this key; None where its graph is not known."""
         return self._functions.get(key)
 
-    def happens(self, kind: type[Event]) -> bool:
-        """Whether an event of some kind happens in any function."""
-        return any(issubclass(each, kind) for each in self._kinds)
+    def reached(self, root: Function) -> dict[str, Function]:
+        """A function and all that its calls lead to, by the keys under which they are called."""
+        found, waiting = {root.key: root}, [root]
+        while waiting:
+            function = waiting.pop()
+            for key in self._called(function):
+                called = self.function(key)
+                if called is not None and key not in found:
+                    found[key] = called
+                    waiting.append(called)
+        return found
+
+    def _called(self, function: Function) -> list[str]:
+        return self.once(("called", function.key), lambda: list(_called(function.body)))
 
     @cached_property
-    def _kinds(self) -> set[type]:
-        return {type(block.step) for each in self._functions.values() for block in self.graph(each).blocks}
+    def steps_past(self) -> bool:
+        """Whether any function lets an optimizer step past its scaler, also one that no call in sight leads to."""
+        return self._happens(OptimizerStep, self._functions.values())
+
+    @cached_property
+    def unscales(self) -> bool:
+        """Whether any function calls `unscale_`, also one that no call in sight leads to."""
+        return self._happens(Unscale, self._functions.values())
+
+    def happens(self, kind: type[Event], root: Function) -> bool:
+        """Whether an event of some kind happens in a function, or in what its calls lead to.
+
+        Args:
+            kind: the kind.
+            root: the function.
+        """
+        return self._happens(kind, self.reached(root).values())
+
+    def _happens(self, kind: type[Event], functions: Iterable[Function]) -> bool:
+        return any(isinstance(block.step, kind) for each in functions for block in self.graph(each).blocks)
 
     def graph(self, function: Function) -> FlowGraph:
         """The control-flow graph of a function."""
         if function.key not in self._graphs:
-            nests = any(each.around == function.key for each in self._functions.values())
-            self._graphs[function.key] = flow_graph(function, nests)
+            self._graphs[function.key] = flow_graph(function, function.key in self.nesting)
         return self._graphs[function.key]
 
     def of(self, function: Function) -> Effects:
@@ -104,7 +132,7 @@ class Flows:
 
     def _work_out(self, root: Function) -> None:
         """The least effects that agree with those of the callees, for all that a function may call."""
-        functions = self._below(root)
+        functions = {each.key: each for each in self.reached(root).values()}
         calls = {
             key: [block.step for block in self.graph(each).blocks if isinstance(block.step, Call)]
             for key, each in functions.items()
@@ -128,16 +156,6 @@ class Flows:
                 break
         self._effects.update(known)
 
-    def _below(self, root: Function) -> dict[str, Function]:
-        found, waiting = {root.key: root}, [root]
-        while waiting:
-            for block in self.graph(waiting.pop()).blocks:
-                called = self.function(block.step.function) if isinstance(block.step, Call) else None
-                if called is not None and called.key not in found:
-                    found[called.key] = called
-                    waiting.append(called)
-        return found
-
     def _handed_up(self, call: Call, effects: Effects) -> Effects:
         """What the effects of a callee are to its caller."""
         function = self.function(call.function)
@@ -150,6 +168,14 @@ class Flows:
                 asked |= keys_of(condition)
         assigned = {name for each in effects.assigned if _INNER not in (name := frame.ref(each))}
         return Effects(frozenset(asked), frozenset(assigned | ({call.target} if call.target else set())))
+
+
+def _called(node: Node) -> Iterator[str]:
+    """The keys of the functions that are called in a node."""
+    if isinstance(node, Call):
+        yield node.function
+    for part in parts_of(node):
+        yield from _called(part)
 
 
 def _union(*effects: Effects) -> Effects:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from heapq import heappop, heappush
 
 from amplint.model.event_graph import Function
-from amplint.model.events import Assign, Clip, Event, ObjectFacts, OptimizerStep, Scale, Unscale
+from amplint.model.events import Assign, Clip, Event, ObjectFacts, Scale
 from amplint.model.exploration.activations import Activation
 from amplint.model.exploration.branch_decisions import Conditions, assigned
 from amplint.model.exploration.effects import Flows
@@ -81,8 +81,7 @@ class Explorer(GraphRunner):
         run = Run(self._root(root), start or PathState(), Summary())
         rhythm = rhythm_of(root, self._flows)
         self._protocol.rests, self._protocol.advancing = rhythm.rests, rhythm.advancing
-        self._protocol.steps_past = self._flows.happens(OptimizerStep)
-        self._protocol.unscales = self._flows.happens(Unscale)
+        self._protocol.steps_past, self._protocol.unscales = self._flows.steps_past, self._flows.unscales
         try:
             self._explore(run)
             if start is None and rhythm.is_one_round:

@@ -47,7 +47,7 @@ def rhythm_of(root: Function, flows: Flows) -> Rhythm:
         root: the function.
         flows: the graphs that calls in it may enter.
     """
-    if not flows.happens(SchedulerStep):
+    if not flows.happens(SchedulerStep, root):
         return Rhythm()
     found = list(_Steps(flows).of(root.body, Frame(root), frozenset()))
     steps = [(step.optimizer, step) for step in found if step.optimizer is not None]

@@ -185,7 +185,10 @@ class Wanted:
                 self._want(function, event.scaler, False)
                 if self._wanted[function.key].has_value(event.target):
                     self._want(function, event.source, True)
-            case Unscale() | ScalerStep() | ScalerUpdate():
+            case Unscale() | ScalerStep():
+                self._want(function, event.scaler, False)
+                self._want(function, event.optimizer, False)
+            case ScalerUpdate():
                 self._want(function, event.scaler, False)
 
     def _want_called(self, call: Call, function: Function) -> None:

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
 from amplint.model import events as event_kinds
 from amplint.model.event_graph import Function
 from amplint.model.events import Event, ObjectFacts
+from amplint.model.exploration.effects import Flows
 from amplint.model.protocol.hazard import Hazard, HazardKind
 from amplint.model.records import changed, frozen
 from amplint.model.references import DIGITS, site_text
@@ -75,34 +77,41 @@ class Basis:
 
 
 def basis_of(
-    root: str,
-    functions: Iterable[Function],
-    objects: Mapping[str, ObjectFacts],
-    nothing_scales: bool,
-    nobody_unscales: bool,
+    root: Function, flows: Flows, objects: Mapping[str, ObjectFacts], nothing_scales: bool, nobody_unscales: bool
 ) -> Basis | None:
     """What it depends on what the paths of a function show; None for what is too large to be written out.
 
     Args:
-        root: the key of the function.
-        functions: it, and all that calls may enter.
+        root: the function.
+        flows: the graphs that its calls may enter.
         objects: what is known of the references in it.
         nothing_scales: whether the whole program is known to call `scale` nowhere.
         nobody_unscales: whether no code in sight calls `unscale_`.
     """
+    functions = flows.reached(root)
     try:
-        graphs = [_plain(changed(each, locals=frozenset())) for each in functions]
+        graphs = [flows.once(("written", key), partial(_graph, each)) for key, each in functions.items()]
         known = [[name, _plain(each)] for name, each in objects.items()]
-        text = json.dumps([root, nothing_scales, nobody_unscales, graphs, known], ensure_ascii=False)
+        nesting = [key for key, each in functions.items() if each.key in flows.nesting]
+        elsewhere = [nothing_scales, nobody_unscales, flows.steps_past, flows.unscales]
+        text = _json([*functions, nesting, elsewhere, known]) + "".join(graphs)
     except RecursionError:
         return None
     words = set(_WORD.findall(text))  # a variable that nothing mentions is none of which anybody knows
-    text += json.dumps([sorted(each.locals & words) for each in functions], ensure_ascii=False)
+    text += _json([sorted(each.locals & words) for each in functions.values()])
     if _BEYOND.search(text):
         return None  # longer numbers stand in another order as texts than as numbers
     sites = tuple(sorted(set(_MENTIONED.findall(text))))
     digest = blake2b(_renamed(text, sites, _first(len(sites))).encode(), digest_size=20).hexdigest()
     return Basis(digest, sites)
+
+
+def _graph(function: Function) -> str:
+    return _json(_plain(changed(function, locals=frozenset())))
+
+
+def _json(plain: Any) -> str:
+    return json.dumps(plain, ensure_ascii=False)
 
 
 def _first(count: int) -> tuple[str, ...]:

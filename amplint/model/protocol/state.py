@@ -7,9 +7,13 @@ from functools import cached_property
 from amplint.model.protocol.contents import UNKNOWN_GRAD, Asked, Entered, Grad, Stage, Stepped
 from amplint.model.protocol.table import Table
 from amplint.model.records import changed, frozen
+from amplint.model.references import reference
 
 ANY = "*"
 """Stands for the optimizers that were not met yet."""
+
+NAMELESS = ""
+"""Stands for the optimizers whose names stand for others by now."""
 
 
 @frozen
@@ -76,6 +80,32 @@ class ProtocolState:
         if all(getattr(self, name) == content for name, content in fields.items()):
             return self
         return changed(self, **fields)
+
+    def naming_another(self, target: str) -> ProtocolState:
+        """The state once a reference has got a value: what it named, its parts and the elements that it is the index of may be
+        in the middle of their round, and what they name now is not.
+
+        An optimizer that has lost its name still counts as one that its scaler can update after.
+
+        Args:
+            target: the reference.
+        """
+        given = reference(target)
+
+        def is_lost(name: str) -> bool:
+            return given.includes(name) or reference(name).is_indexed_by(target)
+
+        lost = [pair for pair in self.stages.keys() if any(map(is_lost, pair))]
+        gradients = [name for name in self.gradients.keys() if is_lost(name)]
+        if not lost and not gradients:
+            return self
+        nameless = {
+            (scaler, NAMELESS): Stage("stepped", stage.site)
+            for (scaler, optimizer), stage in self.stages.items()
+            if is_lost(optimizer) and not is_lost(scaler)
+        }
+        stages = self.stages.without(lost).put_all(nameless)
+        return self.changed(stages=stages, gradients=self.gradients.without(gradients))
 
     # -- what conditions tell --------------------------------------------------------------------------------------
 

@@ -15,12 +15,11 @@ def after_assignment(state: PathState, event: Assign) -> PathState:
         state: the state before.
         event: the assignment.
     """
+    state = state.with_protocol(state.protocol.naming_another(event.target))
     facts, protocol = state.facts, state.protocol
     if event.truth is not None:
         truths = facts.truths.put(key_of(event.target), Truth(event.truth))
-        told = state.knowing(values=facts.values.put(event.target, None), truths=truths)
-        # What the name held before may be in the middle of its round: a scaler that is made here is not.
-        return told.with_protocol(protocol.changed(stages=protocol.stages.without(protocol.stages_of(event.target))))
+        return state.knowing(values=facts.values.put(event.target, None), truths=truths)
     carried, given = ([_operand(facts, name) for name in names] for names in (event.carried, event.args))
     operands = [value for value in (*carried, *given) if value is not None]
     half = any(value.half for value in operands)

@@ -122,11 +122,21 @@ def _value(file: File, node: cst.BaseExpression, depth: int = 0) -> object:
     dtypes = {precision.DTYPES[name] for name in names if name in precision.DTYPES}
     if len(names) == 1 == len(dtypes):
         return dtypes.pop()
+    if isinstance(node, cst.Attribute) and node.attr.value == "type" and (device := _device(file, node.value)):
+        return device
     if isinstance(node, cst.Name) and depth < 4:
         values = [each.value for each in file.names.bindings(node.value, node)]
         if len(values) == 1 and values[0] is not None:
             return _value(file, values[0], depth + 1)
     return Text(ast.unparse(ast.parse(f"({text})", mode="eval")))
+
+
+def _device(file: File, node: cst.BaseExpression) -> str:
+    """The type of a device that is written down; empty for any other expression."""
+    if isinstance(node, cst.Call) and node.args and file.names.all_in(node.func, {"torch.device"}):
+        value = _value(file, node.args[0].value)
+        return value.partition(":")[0] if isinstance(value, str) else ""
+    return ""
 
 
 def within_construction(node: ast.AST | None, file: File) -> bool:

@@ -5,14 +5,20 @@ Held against each other are the file with a repair and the file with amplint's o
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from amplint.model.torch import precision
 from amplint.rule import File
 from amplint.runtime.criterion import Observation, Question
 from amplint.runtime.experiments.amp_objects import DEVICE, ENABLED, AmpObject, Text, is_bare, made_in
 
+_PAIRS = ((ast.Eq, ast.NotEq), (ast.Lt, ast.GtE), (ast.Gt, ast.LtE), (ast.In, ast.NotIn), (ast.Is, ast.IsNot))
+_OPPOSITE: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
+    one: other for pair in _PAIRS for one, other in (pair, pair[::-1])
+}
+"""What a comparison asks that is true where it is not."""
 _NEVER_GROWS = 10**6
 """So many steps without an overflow there are not."""
 
@@ -62,6 +68,18 @@ def other_halves(own: File, after: File) -> list[str]:
     return [f"{one} -> {other}" for one, other in dtypes if one != other and one in halves and other in halves]
 
 
+def other_flags(own: File, after: File) -> list[str]:
+    """The flags that only a run can tell, by which a repair switches something on that another one does in amplint's own fix.
+
+    Args:
+        own: the file with amplint's own fix.
+        after: the file with the repair.
+    """
+    flags = [[each.by_name[ENABLED] for each in pair] for pair in _pairs(own, after)]
+    told = ((one, other) for one, other in flags if isinstance(one, Text) and isinstance(other, Text) and one != other)
+    return [f"enabled={one.code} -> enabled={other.code}" for one, other in told]
+
+
 def _pairs(own: File, after: File) -> Iterator[tuple[AmpObject, AmpObject]]:
     """What a repair makes in another way than amplint's own fix, side by side."""
     missing, extra = unlike(own, after)
@@ -100,7 +118,7 @@ def _is_for_device_of_run(one: AmpObject, other: AmpObject) -> bool:
     mine, theirs = one.by_name, other.by_name
     differing = {name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)}
     device = theirs[DEVICE]
-    is_told = isinstance(device, Text) and device.code.endswith(".type")
+    is_told = isinstance(device, Text) and device.code.endswith(".type") and not isinstance(mine[DEVICE], Text)
     return is_told and (
         differing == {DEVICE} or (differing == {DEVICE, "dtype"} and None in (mine["dtype"], theirs["dtype"]))
     )
@@ -116,7 +134,7 @@ def _compared(one: AmpObject, other: AmpObject, is_about_settings: bool, may_swi
             continue
         if name == ENABLED and instead is False and _is_kept(one.kind, may_switch_off):
             yield Observation(Question.LOST, f"the {one.kind}, which is switched off,", True, False)
-        elif name == ENABLED and isinstance(value, Text) and instead is True:
+        elif name == ENABLED and isinstance(value, Text) and (instead is True or _is_negation(value, instead)):
             yield Observation(Question.LOST, f"the option `{value.code}` of the {one.kind}", True, False)
         elif (
             name == DEVICE
@@ -149,10 +167,27 @@ def _is_stuck(name: str, value: object) -> bool:
 def _is_other(value: object, instead: object) -> bool:
     """Whether two values are certainly not the same: two literals, a flag and its negation, a flag that is none any more."""
     if isinstance(value, Text) and isinstance(instead, Text):
-        return instead.code in (f"not {value.code}", f"not ({value.code})") or value.code == f"not {instead.code}"
+        return _is_negation(value, instead)
     if isinstance(value, Text):
         return isinstance(instead, bool)
     return not isinstance(instead, Text)
+
+
+def _is_negation(value: Text, instead: object) -> bool:
+    """Whether a condition is the opposite of another one."""
+    if not isinstance(instead, Text):
+        return False
+    mine, theirs = (ast.parse(each.code, mode="eval").body for each in (value, instead))
+    return ast.dump(_negated(mine)) == ast.dump(theirs) or ast.dump(mine) == ast.dump(_negated(theirs))
+
+
+def _negated(test: ast.expr) -> ast.expr:
+    match test:
+        case ast.UnaryOp(ast.Not(), operand):
+            return operand
+        case ast.Compare(left, [operator], [right]) if type(operator) in _OPPOSITE:
+            return ast.Compare(left, [_OPPOSITE[type(operator)]()], [right])
+    return ast.UnaryOp(ast.Not(), test)
 
 
 def _shown(value: object) -> str:

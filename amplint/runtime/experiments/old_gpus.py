@@ -6,7 +6,6 @@ the precision that a region gets from the answer are measured. The time that emu
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TypeVar
@@ -22,6 +21,7 @@ from amplint.runtime.measures.measurement import Figure, Measurement
 from amplint.runtime.recording.patches import Patches
 from amplint.runtime.text_edits import edits_between
 from amplint.runtime.training.run_record import NotReplayable
+from amplint.syntax.comparisons import COMPARED
 
 _EMULATES, _COMPUTES = (7, 5), (8, 0)
 """The compute capability of a T4, which emulates bfloat16, and that of an A100, which was the first to compute in it."""
@@ -29,13 +29,6 @@ _QUESTIONS = {
     "torch.cuda.is_available": lambda **_: torch.cuda.is_available(),
     "torch.cuda.get_device_capability": lambda **_: torch.cuda.get_device_capability(),
     "torch.cuda.is_bf16_supported": torch.cuda.is_bf16_supported,
-}
-_COMPARED: dict[type[cst.BaseCompOp], Callable[..., bool]] = {
-    cst.GreaterThanEqual: operator.ge,
-    cst.GreaterThan: operator.gt,
-    cst.LessThanEqual: operator.le,
-    cst.LessThan: operator.lt,
-    cst.Equal: operator.eq,
 }
 _Answer = TypeVar("_Answer")
 
@@ -157,10 +150,10 @@ def _value(file: File, node: cst.CSTNode) -> object:
             return _value(file, left) or _value(file, right)
         case cst.UnaryOperation(operator=cst.Not(), expression=expression):
             return not _value(file, expression)
-        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(sign, right)]) if type(sign) in _COMPARED:
+        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(sign, right)]) if type(sign) in COMPARED:
             capability, least = _value(file, left), _value(file, right)
             if type(capability) is type(least):
-                return _COMPARED[type(sign)](capability, least)
+                return COMPARED[type(sign)](capability, least)
         case cst.Tuple():
             return tuple(_value(file, each.value) for each in node.elements)
         case cst.Subscript(slice=[cst.SubscriptElement(cst.Index(place))]):

@@ -29,7 +29,7 @@ from amplint.rule import File
 from amplint.runtime.changes import Change, changes, changes_in, function_at
 from amplint.runtime.criterion import Observation, Question
 from amplint.runtime.experiments.amp_objects import within_construction
-from amplint.runtime.experiments.amp_settings import are_alike, kept_settings, lost_regions, other_halves
+from amplint.runtime.experiments.amp_settings import are_alike, kept_settings, lost_regions, other_flags, other_halves
 from amplint.runtime.experiments.kept_training import lost_scalers, new_defects, new_or_lost, regions_in
 from amplint.runtime.experiments.saved_states import lost_states
 from amplint.source import Source
@@ -41,7 +41,7 @@ _WEIGHTED = re.compile(r"(Lazy)?(Linear|Bilinear|Conv|Embedding|LSTM|GRU|RNN|Tra
 """The classes of layers with weights."""
 
 
-def own_fix(before: File, diagnostic: Diagnostic) -> File:
+def _own_fix(before: File, diagnostic: Diagnostic) -> File:
     """The file with the fix that the rule of a finding has for it; as it stands, where it has none.
 
     Args:
@@ -55,16 +55,20 @@ def own_fix(before: File, diagnostic: Diagnostic) -> File:
 
 
 def likest_fix(before: File, after: File, diagnostic: Diagnostic) -> File:
-    """The file with the fix of a rule, or with all of its fixes, if that is more like a patch, which may repair many places.
+    """The file with the fix of a rule, or with all of its fixes, if that is more like a repair, which may mend many places.
 
     Args:
         before: the file as it stands.
-        after: the file with the patch.
+        after: the file with the repair.
         diagnostic: the finding.
     """
-    every = _all_fixed(before, diagnostic)
-    candidates = [own_fix(before, diagnostic), *([_with_fixes(before, every)] if len(every) > 1 else [])]
-    return min(candidates, key=lambda each: len(_changes(each, after)))
+    own = _own_fix(before, diagnostic)
+    distance = len(_changes(own, after))
+    every = _all_fixed(before, diagnostic) if distance else []
+    if len(every) > 1:
+        whole = _with_fixes(before, every)
+        return whole if len(_changes(whole, after)) < distance else own
+    return own
 
 
 def _all_fixed(before: File, diagnostic: Diagnostic) -> list[Diagnostic]:
@@ -201,7 +205,7 @@ def beside_expression(before: File, own: File, after: File) -> tuple[list[Observ
         return [], ()
     told = [*kept_options(own, after), *new_or_lost(before, own, after)]
     layers = [each.text for each in found if any(map(_makes_layers, (each.before, each.after)))]
-    return told, (*other_halves(own, after), *layers)
+    return told, (*other_halves(own, after), *other_flags(own, after), *layers)
 
 
 def beside_path(before: File, own: File, after: File) -> list[Observation]:

@@ -11,11 +11,12 @@ from amplint.model.torch import precision
 from amplint.model.torch.operators import Policy, policy
 from amplint.runtime.criterion import Observation, Question
 from amplint.runtime.numeric.answer import TORCH_ERRORS, Comparison, Evaluation, TextSide, answer, placed
-from amplint.runtime.numeric.compute import CompiledExpression, Way, floating
+from amplint.runtime.numeric.compute import CompiledExpression, Way, floating, tensors
 from amplint.runtime.numeric.expression import Apply, Expression, short_name
 from amplint.runtime.numeric.sweep import SamplePoint
 from amplint.runtime.numeric.tally import EXACTLY, HALF_MAX, PointAnswers
 
+_HALVES = frozenset({torch.float16, torch.bfloat16})
 _HALF_TINY = torch.finfo(torch.float16).tiny
 EVERYDAY = 2.0**-5, 3.0
 """The magnitudes at which every expression is expected to be right, whatever the precision."""
@@ -147,15 +148,14 @@ def kept_in_half(compared: Comparison, marks: Sequence[Apply], point: SamplePoin
             yield Observation(Question.LOST, f"the half precision of `{mine.text}`", True, is_half)
     values = traced(after, compared, point, Way(compared.device))
     had = [short_name(step.op) for step in _products(before) if step not in marks and _is_lowered(step)]
-    halves = (torch.float16, torch.bfloat16)
-    kept = [step for step in _products(after) if all(each.dtype in halves for each in floating(values.get(id(step))))]
+    kept = [step for step in _products(after) if all(each.dtype in _HALVES for each in floating(values.get(id(step))))]
     if had and values:
         names = ", ".join(dict.fromkeys(had))
         yield Observation(Question.LOST, f"the half precision of {names}", True, len(kept) >= len(had))
 
 
-def kept_in_float32(compared: Comparison, own: Expression | None, point: SamplePoint) -> Iterator[Observation]:
-    """Whether a repair gives back in half what the fix of the rule leaves in float32, and what was not in half before.
+def kept_out_of_half(compared: Comparison, own: Expression | None, point: SamplePoint) -> Iterator[Observation]:
+    """Whether a repair gives back in half what the fix of the rule does not, such as float32 or indices, and what was not before.
 
     Args:
         compared: the texts, and what is asked of them.
@@ -172,15 +172,33 @@ def kept_in_float32(compared: Comparison, own: Expression | None, point: SampleP
     inquiry = replace(compared.inquiry, owners=owners, wanted=[False] * len(owners))
     mine = _dtypes(TextSide(program, list(program.operands)), replace(compared, inquiry=inquiry), point)
     before, after = (_dtypes(side, compared, point) for side in (compared.before, compared.after))
-    if mine == [torch.float32] and before != after:
-        kept = not set(after) & {torch.float16, torch.bfloat16}
-        yield Observation(Question.LOST, "the float32 of the result", True, kept)
+    if len(mine) == 1 and mine[0] not in _HALVES and before != after:
+        name = str(mine[0]).removeprefix("torch.")
+        yield Observation(Question.LOST, f"the {name} of the result", True, not set(after) & _HALVES)
 
 
-def _dtypes(side: TextSide, compared: Comparison, point: SamplePoint) -> list[torch.dtype]:
-    """The precisions of the results under AMP; none where torch raises."""
+def is_coarser(before: Expression, after: Expression, compared: Comparison, point: SamplePoint) -> bool:
+    """Whether a part is in half with the fix, and was not before; or a floating number, and was a whole one.
+
+    Args:
+        before: the part in the text as it stands.
+        after: the same in that with the fix.
+        compared: the texts, and what is asked of them.
+        point: the operands.
+    """
+    sides = ((compared.before, before), (compared.after, after))
+    mine, theirs = (_dtypes(side, compared, point, part) for side, part in sides)
+    numbers = [traced(side, compared, point, EXACTLY).get(id(part)) for side, part in sides]  # nothing overflows there
+    were_whole, are_floating = bool(tensors(numbers[0])) and not floating(numbers[0]), bool(floating(numbers[1]))
+    return (were_whole and are_floating) or (bool(mine) and bool((set(theirs) - set(mine)) & _HALVES))
+
+
+def _dtypes(
+    side: TextSide, compared: Comparison, point: SamplePoint, part: Expression | None = None
+) -> list[torch.dtype]:
+    """The precisions of a part under AMP, or of the whole; none where torch raises."""
     values = traced(side, compared, point, Way(compared.device))
-    return [each.dtype for each in floating(values.get(id(side.program.root)))]
+    return [each.dtype for each in tensors(values.get(id(part or side.program.root)))]
 
 
 def _products(side: TextSide) -> Iterator[Apply]:

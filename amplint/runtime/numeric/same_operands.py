@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from amplint.runtime.devices import CPU
 from amplint.runtime.numeric.answer import Comparison, Inquiry, TextSide, answer
 from amplint.runtime.numeric.compute import CompiledExpression
-from amplint.runtime.numeric.expression import Expression, Operand
+from amplint.runtime.numeric.expression import Expression, Operand, unlisted
 from amplint.runtime.numeric.operand_kinds import FREE, GIVEN, INDEX, ORDINARY, bounds, kinds
 from amplint.runtime.numeric.sweep import CLASSES, Sweep, layouts
 from amplint.runtime.numeric.tally import EXACTLY, HALF_MAX
@@ -41,8 +41,11 @@ class SameOperands:
             seed: of the elements of the operands.
 
         Raises:
-            NotReplayable: the other one takes a value from outside that the one does not, or no small shapes fit.
+            NotReplayable: nothing can be computed from one of them, the other one takes a value from outside that the one
+                does not, or no small shapes fit.
         """
+        if unlisted((one, other)) is not None:
+            raise NotReplayable("one of the two is no number")
         before, after = aligned(CompiledExpression(one), CompiledExpression(other))
         steps = before.program.steps
         known = kinds(steps, before.operands, {id(each) for each in steps})

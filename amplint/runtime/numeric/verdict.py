@@ -23,7 +23,7 @@ from amplint.runtime.numeric.facts import DtypeTrace
 from amplint.runtime.numeric.finding import Differing, Pair, pairs
 from amplint.runtime.numeric.finding_place import above, aside
 from amplint.runtime.numeric.hidden_changes import casts_in_the_unknown, digits_kept, epsilons_kept
-from amplint.runtime.numeric.meaning import EVERYDAY, is_alike, kept_in_float32, kept_in_half, meant
+from amplint.runtime.numeric.meaning import EVERYDAY, is_alike, is_coarser, kept_in_half, kept_out_of_half, meant
 from amplint.runtime.numeric.operand_kinds import FREE, ORDINARY, bounds, kinds
 from amplint.runtime.numeric.same_operands import SameOperands, aligned, fitting
 from amplint.runtime.numeric.sweep import Layout
@@ -144,7 +144,7 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool, 
     points = list(sweeps[0].points())
     wanted = [known[owner] in (FREE, ORDINARY) and not owner.detached for owner in before.operands]
     everything: list[Observation] = []
-    beyond = [*pair.beyond, *(each.what for each in pair.elsewhere if not _means_the_same(each, seed))]
+    beyond = [*pair.beyond, *(each.what for each in pair.elsewhere if not _means_the_same(each, device, seed))]
     if len(casts_in_the_unknown(after)) > len(casts_in_the_unknown(before)):
         beyond.append("a cast to half, where only a run tells the precision")
     outcome = Outcome(NOT_REPLAYABLE, "nothing was computed", observables.NON_FINITE)
@@ -158,7 +158,7 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool, 
             scaled = Observation(Question.LOST, "the scale of the loss", True, not pair.is_unscaled)
             kept = kept_in_half(compared, pair.marks[0], sweeps[0].ordinary())
             everything = [*told, scaled, *meant(found.told, compared), *kept]
-            everything += kept_in_float32(compared, pair.own, sweeps[0].ordinary())
+            everything += kept_out_of_half(compared, pair.own, sweeps[0].ordinary())
             everything += [*epsilons_kept(compared, sweeps[0]), *digits_kept(compared, pair.own, sweeps[0], seed)]
         unable = next((error for error in found.raised if "not implemented for" in error), "")
         if unable:
@@ -181,8 +181,8 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool, 
     return outcome
 
 
-def _means_the_same(differing: Differing, seed: int) -> bool:
-    """Whether something else that a body comes to is what it was; flags and indices count as numbers."""
+def _means_the_same(differing: Differing, device: str, seed: int) -> bool:
+    """Whether something else that a body comes to is what it was, and no coarser; flags and indices count as numbers."""
     before, after = (
         each
         if not isinstance(each, Apply)
@@ -195,7 +195,10 @@ def _means_the_same(differing: Differing, seed: int) -> bool:
         return False
     compared = both.compared(with_gradients=differing.what in (BACKWARD, RETURN, YIELD))
     points = [each for each in both.sweep.points() if each.even and abs(each.at) <= EVERYDAY[1]]
-    return all(is_alike(compared, each) for each in (both.sweep.ordinary(), *points))
+    if not all(is_alike(compared, each) for each in (both.sweep.ordinary(), *points)):
+        return False
+    under_amp = replace(compared, device=device)
+    return not is_coarser(differing.before, differing.after, under_amp, both.sweep.ordinary())
 
 
 _Trial = tuple[float, tuple[frozenset[int], frozenset[int]], dict[str, "float | str"]]

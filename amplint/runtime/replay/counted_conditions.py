@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable, Mapping
+
+import libcst as cst
 
 from amplint.model.events import Assign
+from amplint.syntax.comparisons import COMPARED
 
-_COMPARED: Mapping[str, Callable[[float, float], bool]] = {
-    "LessThan": operator.lt, "LessThanEqual": operator.le, "GreaterThan": operator.gt,
-    "GreaterThanEqual": operator.ge, "==": operator.eq,
-}  # fmt: skip
+_COMPARED = {kind.__name__: compute for kind, compute in COMPARED.items()} | {"==": COMPARED[cst.Equal]}
+"""What the keys of conditions call comparisons."""
 _TESTS = (
     re.compile(r"‹(?P<name>[^‹›]+)›"),
     re.compile(r"Comparison\(‹(?P<name>[^‹›]+)›,ComparisonTarget\((?P<how>\w+)\(\),(?P<number>[\d.]+)\)\)"),

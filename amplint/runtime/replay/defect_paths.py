@@ -122,7 +122,7 @@ def ordinary(first: Walk, second: Walk) -> tuple[Walk, Walk] | None:
     usual = _walked(Walk(first.entry, Decisions(), Idle(), first.prelude))
     if usual is None or usual.hazards or not _steps(usual):
         return None
-    other = _walked(Walk(second.entry, usual.decisions.again(), Idle(), second.prelude))
+    other = alongside(second, usual)
     return None if other is None else (usual, other)
 
 
@@ -178,6 +178,16 @@ def branches(first: Walk, second: Walk) -> Iterator[tuple[Walk, Walk]]:
                 pair = _with(first, key, answer), _with(second, key, answer)
                 if pair[0] is not None and pair[1] is not None:
                     yield pair[0], pair[1]
+
+
+def alongside(walk: Walk, path: Walk) -> Walk | None:
+    """A path with the answers of another text's path; None where it comes to no end.
+
+    Args:
+        walk: a path through the function.
+        path: a path through the same function in the other text.
+    """
+    return _walked(Walk(walk.entry, path.decisions.again(), Idle(), walk.prelude))
 
 
 def _with(walk: Walk, key: str, answer: Answer) -> Walk | None:

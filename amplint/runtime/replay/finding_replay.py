@@ -98,7 +98,7 @@ def _replayed(
         with emulation(device):
             take = partial(experiment, device=device, seed=seed)
             return _by_template(observable, take, file, _file(after), diagnostic, seed, is_patch)
-    own = None if is_patch else other_repairs.own_fix(file, diagnostic)
+    own = None if is_patch else other_repairs.likest_fix(file, _file(after), diagnostic)
     if own is not None and not all(changes(own.source.text, each.text) for each in (before, after)):
         own = None  # there is none, or it is what is judged
     if observable.measure in (NON_FINITE, VALUE_ERROR):
@@ -140,8 +140,7 @@ def _by_template(
     is_patch: bool,
 ) -> Outcome:
     """Judge what stands for the fix of the rule; of a repair that is another one, the texts tell the rest."""
-    find_fix = partial(other_repairs.likest_fix, before, after) if is_patch else partial(other_repairs.own_fix, before)
-    own = find_fix(diagnostic)
+    own = other_repairs.likest_fix(before, after, diagnostic)
     compared = own, after
     if observable.measure == RESUMED:
         compared = carried_states.followed_apart(before, own, after, diagnostic)

@@ -8,7 +8,7 @@ settings. A walk knows no values but losses: what else computes is not followed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from amplint.model.events import Backward, Escape, OptimizerStep, Scale
@@ -210,28 +210,37 @@ def _asks(node: ast.AST) -> bool:
 
 
 def _touches_otherwise(change: Change, before: Side, after: Side) -> bool:
-    """Whether a call that shows gradients, or changes them, is given something else: how much is added to them, say."""
-    calls = [
-        [(each.lineno, ast.unparse(each)) for each in ast.walk(statement) if isinstance(each, ast.Call)]
-        for statement in (change.before, change.after)
-        if statement is not None
-    ]
-    if len(calls) < 2:
+    """Whether a call that shows gradients, or changes them, is given something else (how much is added to them, say), or the
+    same is asked of something else."""
+    if change.before is None or change.after is None:
         return False
-    mine, theirs = (
-        {text for row, text in each if (row, text) in side.touching} for each, side in zip(calls, (before, after))
-    )
-    return bool(mine - theirs and theirs - mine)
+    old, new = ({ast.unparse(each): each for each in _calls(one)} for one in (change.before, change.after))
+    mine = {text: call for text, call in old.items() if (call.lineno, text) in before.touching}
+    theirs = {text for text, call in new.items() if (call.lineno, text) in after.touching}
+    if theirs:
+        return bool(mine.keys() - theirs and theirs - mine.keys())
+    asked = {_method(call) for text, call in new.items() if text not in old}
+    return any(_method(call) in asked for call in mine.values())
+
+
+def _calls(statement: ast.stmt) -> Iterator[ast.Call]:
+    return (each for each in ast.walk(statement) if isinstance(each, ast.Call))
+
+
+def _method(call: ast.Call) -> str:
+    """The last name of the function that is called."""
+    return ast.unparse(call.func).rpartition(".")[2]
 
 
 def _trains_again(statement: ast.stmt | None, side: Side) -> bool:
     """Whether a statement has an optimizer run a closure: a walk cannot tell two of them from two iterations."""
     if statement is None or not any(isinstance(each, OptimizerStep) for each in side.events_in(statement)):
         return False
-    calls = (each for each in ast.walk(statement) if isinstance(each, ast.Call))
-    return any(each.args and ast.unparse(each.func).endswith(".step") for each in calls)
+    return any(
+        each.args and isinstance(each.func, ast.Attribute) and each.func.attr == "step" for each in _calls(statement)
+    )
 
 
 def _is_plain(call: ast.Call) -> bool:
     """Whether a call only makes a scaler, whose settings are compared, or says which parameters are meant."""
-    return ast.unparse(call.func).rpartition(".")[2] in ("GradScaler", "parameters")
+    return _method(call) in ("GradScaler", "parameters")

@@ -12,39 +12,47 @@ from amplint.rule import File
 from amplint.runtime.changes import Change, function_at
 from amplint.runtime.replay.walked_side import Side
 
+_SMALL = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign)
+"""Statements that hold no others."""
 _BLIND = frozenset({"print"})
 """Functions that compute nothing that a region could change."""
 
 
-def crosses_conditions(found: Sequence[Change], before: Side, after: Side) -> bool:
+def crosses_conditions(before: Side, after: Side) -> bool:
     """Whether a statement that happens on the path stands behind other conditions than it did.
 
     Where such a condition comes out in one way all along the path, both texts do the same there: the others tell them apart.
 
     Args:
-        found: the changes.
         before: the text as it stands.
         after: the text with the fix.
     """
-    texts = [ast.parse(side.file.source.text) for side in (before, after)]
-    for one in found:
-        if one.is_move and one.before is not None and one.after is not None and after.events_in(one.after):
-            mine, theirs = (_conditions(tree, each) for tree, each in zip(texts, (one.before, one.after)))
-            if mine != theirs:
-                return True
-    return False
+    mine, theirs = (_conditions(side) for side in (before, after))
+    return any(mine[text] != theirs[text] for text in mine.keys() & theirs.keys())
 
 
-def _conditions(tree: ast.Module, statement: ast.stmt) -> Counter[str]:
-    """The conditions around a statement of a text, each with the answer that leads there."""
-    row = statement.lineno
-    found: Counter[str] = Counter()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If):
-            for answer, block in (("if", node.body), ("else", node.orelse)):
-                if block and block[0].lineno <= row <= (block[-1].end_lineno or row):
-                    found[f"{answer} {ast.unparse(node.test)}"] += 1
+def _conditions(side: Side) -> dict[str, set[tuple[str, ...]]]:
+    """The conditions around each statement that happens on the path, each with the answer that leads there."""
+    rows = {side.row(event) for event in side.events if event.site >= 0}
+    found: dict[str, set[tuple[str, ...]]] = {}
+    for statement, conditions in _behind(ast.parse(side.file.source.text), ()):
+        if not rows.isdisjoint(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)):
+            found.setdefault(ast.unparse(statement), set()).add(conditions)
     return found
+
+
+def _behind(node: ast.AST, conditions: tuple[str, ...]) -> Iterator[tuple[ast.stmt, tuple[str, ...]]]:
+    """The statements in a node that hold no others, each with the conditions around it."""
+    for name, value in ast.iter_fields(node):
+        parts = value if isinstance(value, list) else [value]
+        inner = conditions
+        if isinstance(node, ast.If) and name in ("body", "orelse"):
+            inner = (*conditions, f"{name} {ast.unparse(node.test)}")
+        for part in parts:
+            if isinstance(part, _SMALL):
+                yield part, inner
+            elif isinstance(part, (ast.stmt, ast.excepthandler, ast.match_case)):
+                yield from _behind(part, inner)
 
 
 def moved_across_regions(before: Side, after: Side, own: File | None) -> list[Change]:
@@ -133,7 +141,7 @@ def _calls(file: File, headers: Collection[str], functions: Collection[str]) -> 
     inside: list[ast.stmt] = []
     outside: list[ast.stmt] = []
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign)) and _calls_unknown(node):
+        if isinstance(node, _SMALL) and _calls_unknown(node):
             if function_at(text, node.lineno) in functions:
                 is_inside = any(first <= node.lineno <= last for first, last in rows)
                 (inside if is_inside else outside).append(node)

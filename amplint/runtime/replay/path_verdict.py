@@ -15,10 +15,12 @@ from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File
 from amplint.runtime.changes import Change
 from amplint.runtime.criterion import Observation, Question, judge, unmeasured
+from amplint.runtime.experiments.amp_settings import other_flags
 from amplint.runtime.measures import path_measures
 from amplint.runtime.measures.measurement import Measurement, Trio
 from amplint.runtime.replay.altered_losses import alteration, alterations
 from amplint.runtime.replay.defect_paths import (
+    alongside,
     branches,
     foreign_device,
     left_to_scalers,
@@ -109,7 +111,7 @@ class PathReplay:
             subject = subject_of(self.found.hazard, first)
             altered = alterations(changed, sides[1])
             player = Trial(first, second, subject, self.device, self.seed, altered, by_scalers)
-            crossed = crosses_conditions(changed, *sides)
+            crossed = crosses_conditions(*sides)
             sides = self._with_branches(changed, sides)
             observed = [*self._observed(player, [*zip(*(each.aside for each in sides))], crossed)]
             if player.plain.before.readings and not player.plain.after.readings:
@@ -167,6 +169,7 @@ class PathReplay:
         if computes_losses([one for one in beyond if alteration(one) is None], sides[1]):
             observed = told_without_values(observed)
         texts = tuple(dict.fromkeys(one.text for one in beyond))
+        texts += tuple(other_flags(self.own, self.after)) if self.own is not None else ()
         left = [Observation(Question.GONE, f"the defect {kind}", False, False) for kind in self._of_own]
         return judge([*kept, *observed, *left], taken.shown(self.observable.measure, PATH), self._others, texts)
 
@@ -238,6 +241,16 @@ class PathReplay:
             if _is_taken(other):
                 seen = observe(other, *pair, kind, files)
                 yield from (one for one in seen if one.question is not Question.GONE and not one.is_left)
+            if self._leaves_more_than_own(pair):
+                yield Observation(
+                    Question.GONE, f"the defect {kind} where a condition comes out otherwise", False, False
+                )
+
+    def _leaves_more_than_own(self, pair: tuple[Walk, Walk]) -> bool:
+        """Whether the defect is on a path with this repair, and not with the fix of the rule."""
+        own = alongside(self._walk_of_own, pair[0]) if self._walk_of_own is not None else None
+        left = [sum(each.kind is self.found.hazard.kind for each in walk.hazards) for walk in (own, pair[1]) if walk]
+        return len(left) == 2 and left[0] < left[1]
 
 
 def _row_of_backward(side: Side) -> int:

@@ -97,6 +97,19 @@ def test_a_constant_that_becomes_another_one_is_no_fix() -> None:
 
 
 @pytest.mark.parametrize(
+    ("flag", "opposite"),
+    [
+        ("mode == 1", "mode != 1"), ("mode != 1", "mode == 1"), ("mode < 1", "mode >= 1"), ("mode is None", "mode is not None"),
+        ("mode in ready", "mode not in ready"), ("mode", "not mode"), ("not mode", "mode"), ("a and b", "not (a and b)"),
+    ],
+)  # fmt: skip
+def test_the_opposite_of_a_flag_is_no_fix(flag: str, opposite: str) -> None:
+    text = FLAG.replace("enabled=fast", f"enabled={flag}")
+    assert outcome("AMP209", text).verdict == CONFIRMED
+    assert outcome("AMP209", text, f"enabled={flag}", f"enabled={opposite}").verdict == REFUTED
+
+
+@pytest.mark.parametrize(
     "instead",
     ["init_scale=2.0**24", "init_scale=2.0**12, growth_factor=1.5", "init_scale=2.0**12, growth_interval=7"],
 )

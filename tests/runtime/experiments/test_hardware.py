@@ -66,6 +66,12 @@ def test_a_fix_that_still_asks_for_the_wrong_thing_is_refuted() -> None:
     assert proved(REGION, instead=", enabled=torch.cuda.is_available()").verdict == REFUTED
 
 
+@pytest.mark.parametrize("asked", ["get_device_capability()[0] != 7", "get_device_capability() != (7, 5)"])
+def test_a_fix_may_ask_for_what_a_gpu_is_not(asked: str) -> None:
+    assert proved(REGION, instead=f", enabled=torch.cuda.{asked}").verdict == CONFIRMED
+    assert proved(REGION, instead=f", enabled=torch.cuda.{asked}".replace("!=", "==")).verdict == REFUTED
+
+
 def test_a_fix_that_asks_for_something_else_cannot_be_told() -> None:
     assert proved(REGION, instead=", enabled=model.training").verdict == NOT_REPLAYABLE
 

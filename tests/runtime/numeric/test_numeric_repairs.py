@@ -112,6 +112,14 @@ def test_what_a_fix_does_beyond_the_expression_is_named(written: str, instead: s
     assert found.verdict == NOT_REPLAYABLE and named in found.reason, found
 
 
+def test_whole_numbers_stay_whole_numbers() -> None:
+    text = loop("best = logits.argmax(-1)\n" + TERMS)
+    fixed = text.replace("torch.sigmoid(logits)", MENDED)
+    assert outcome(text, fixed.replace("best = logits.argmax(-1)", "best = logits.argmax(dim=-1)")).verdict == CONFIRMED
+    found = outcome(text, fixed.replace("logits.argmax(-1)", "logits.argmax(-1).float()"))
+    assert found.verdict == NOT_REPLAYABLE and "best" in found.reason, found
+
+
 def test_a_region_for_the_loss_alone_leaves_the_model_in_half() -> None:
     text = loop("p = torch.sigmoid(logits)\nloss = -(target * torch.log(p + 1e-8)).mean()")
     body = "            p = torch.sigmoid(logits)\n            loss"
