@@ -39,8 +39,8 @@ _JOINT = re.compile(r"[.\[]")
 
 
 def without_idle_calls(functions: Mapping[str, Function]) -> dict[str, Function]:
-    """The functions with every call that does nothing to AMP's objects, and sets nothing that conditions ask for, replaced by
-    a plain computation."""
+    """The functions with every call replaced by a plain computation that does nothing to AMP's objects, and sets no attribute
+    that conditions ask for, or that names an optimizer."""
     asked = frozenset(_fields_asked(functions.values()))
     busy = {key for key, function in functions.items() if _acts(function.body) or _sets(function.body, asked)}
     callers: dict[str, set[str]] = {}
@@ -60,10 +60,13 @@ def without_idle_calls(functions: Mapping[str, Function]) -> dict[str, Function]
 
 
 def _fields_asked(functions: Iterable[Function]) -> Iterator[str]:
-    """The attributes that conditions in functions ask for."""
+    """The attributes that conditions in functions ask for, and those by which optimizers are given to scalers."""
     for function in functions:
         for condition in _conditions(function.body):
             yield from filter(None, map(_field, mentioned(condition)))
+        for event in events_in(function.body):
+            if isinstance(event, (Unscale, ScalerStep)):
+                yield from filter(None, (_field(event.optimizer),))
 
 
 def _field(name: str) -> str:
@@ -78,7 +81,7 @@ def _acts(node: Node) -> bool:
 
 
 def _sets(node: Node, asked: Collection[str]) -> bool:
-    """Whether an attribute gets a value that conditions ask for by its name."""
+    """Whether one of some attributes gets a value, by its name."""
     return any(isinstance(event, Assign) and _field(event.target) in asked for event in events_in(node))
 
 

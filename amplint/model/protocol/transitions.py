@@ -45,7 +45,7 @@ from amplint.model.protocol.contents import (
 from amplint.model.protocol.hazards import Hazard, Known, hazards_at
 from amplint.model.protocol.hazards.gradients import early_use
 from amplint.model.protocol.path_state import PathFacts, PathState
-from amplint.model.protocol.state import ANY, ProtocolState
+from amplint.model.protocol.state import ANY, NAMELESS, ProtocolState
 from amplint.model.protocol.table import Table
 from amplint.model.protocol.value_transitions import after_assignment, after_scaling
 
@@ -156,9 +156,20 @@ class Protocol:
     def _unscale(self, state: ProtocolState, event: Unscale) -> ProtocolState:
         if not event.optimizer:
             return self._forget_grads(state)
+        if self._may_be_another(state, event):
+            grad = state.grad(event.optimizer)
+            state = self._forget_grads(state).with_grads({event.optimizer: grad})
         stages = state.stages.put((event.scaler, event.optimizer), Stage("unscaled", event.site))
         grad = Grad(state.grad(event.optimizer).parts, event.site)
         return self._with_grad(state.changed(stages=stages, untested=self.steps_past), event, grad)
+
+    def _may_be_another(self, state: ProtocolState, event: Unscale) -> bool:
+        """Whether the optimizer that is named may be one that has another name, too: the name stood for another one since the
+        last update, or nobody saw what it names being made, as the others were."""
+        others = [each for each in self._known.optimizers if each != event.optimizer]
+        made = [each for each in others if self._known.of(each).made]
+        named_anew = state.stage(event.scaler, NAMELESS) is not None
+        return named_anew or (bool(made) and not self._known.of(event.optimizer).made)
 
     def _scaler_step(self, state: ProtocolState, event: ScalerStep, loops: tuple[int, ...]) -> ProtocolState:
         if not event.optimizer:
