@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, TypeVar
@@ -43,6 +44,8 @@ from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
 from amplint.syntax.value_flow import ValueFlow
 
+_READS_OPTIONS = re.compile(rb"^\w+(, *\w+)* *= *[^\n#]*\.parse_(known_)?args\(", re.MULTILINE)
+"""A module that reads the command line as soon as it is loaded is a program."""
 Fact = TypeVar("Fact")
 
 
@@ -195,7 +198,8 @@ class File:
             return frozenset({MIXED_PRECISION, *({TRAINING} if trains else ()), *in_float16})
         # Whoever propagates a loss of its own without AMP, or is a program with options, runs what stands beside it in full
         # precision.
-        own = b".backward(" in text or (b"ArgumentParser(" in text and b"__main__" in text)
+        program = (b"ArgumentParser(" in text and b"__main__" in text) or _READS_OPTIONS.search(text) is not None
+        own = b".backward(" in text or program
         return frozenset({ALONE}) if own and not gate.may_matter(text) else frozenset()
 
     @cached_property

@@ -2,11 +2,13 @@
 
     python benchmarks/trace_examples.py --clones FOLDER [--only NAME]
 
-In the folder lie clones of pytorch/examples, of nanoGPT, minGPT, makemore and llm.c of karpathy, and of milesial/Pytorch-UNet,
-huggingface/pytorch-image-models and lucidrains/x-transformers, all of github.com; numpy, matplotlib, gymnasium, torchvision, and
-what these repositories ask for, must be there. Each script gets a seed and a little random data, and runs twice, each time in a
-process of its own. Every loss that is propagated, and all weights after each step, are hashed. A row of a table tells what came
-of it, what `amplint` finds in the script and the files beside it, and what the trace has seen.
+In the folder lie clones of pytorch/examples, of nanoGPT, minGPT, makemore and llm.c of karpathy, and of
+milesial/Pytorch-UNet, huggingface/pytorch-image-models, lucidrains/x-transformers, zhouhaoyi/Informer2020, sthalles/SimCLR
+and karpathy/ng-video-lecture, all of github.com; numpy, matplotlib, gymnasium, torchvision, and what these repositories ask
+for, must be there. Each script gets a seed and a little random data, and runs twice, each time in a process of its own;
+scripts that train in float16 run under `--device cuda-emulated`, and the other time under the same emulation without a trace.
+Every loss that is propagated, and all weights after each step, are hashed. A row of a table tells what came of it, what
+`amplint` finds in the script and the files beside it, and what the trace has seen.
 """
 
 from __future__ import annotations
@@ -14,12 +16,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pickle
 import random
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
+
+from amplint.runtime.device_names import EMULATED
 
 _SEEDED = """\
 import hashlib, os, random, runpy, sys, types
@@ -29,20 +34,29 @@ try:
     from torch.utils.tensorboard import SummaryWriter
 except ImportError:  # where a script only writes its losses to
     class SummaryWriter:
-        def __init__(self, **given): pass
-        def __getattr__(self, name): return lambda *args: None
+        log_dir = "."
+        def __init__(self, *args, **kwargs): pass
+        def __getattr__(self, name): return lambda *args, **kwargs: None
     sys.modules["torch.utils.tensorboard"] = types.SimpleNamespace(SummaryWriter=SummaryWriter)
 class Silent:  # what scripts ask of a service
     def __getattr__(self, name): return Silent()
     def __call__(self, *args, **kwargs): return Silent()
 sys.modules["wandb"] = sys.modules["tiktoken"] = Silent()
-import torch.library
+import numpy, torch.library
+numpy.Inf = numpy.inf  # which NumPy 2 calls so alone
 boxes = torch.library.Library("torchvision", "FRAGMENT")  # a torchvision for CUDA lacks them beside a PyTorch without
 for name in ("nms", "qnms"):
     try:
         boxes.define(name + "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     except RuntimeError:
         pass
+if os.path.exists("datasets/cifar-10-batches-py"):  # random ones, which no checksum knows
+    import torchvision.datasets.cifar
+    torchvision.datasets.cifar.check_integrity = lambda *given: True
+if "EMULATED" in os.environ:
+    from amplint.tracing.cuda_scripts import cuda_on_cpu
+    kept_open = cuda_on_cpu()
+    kept_open.__enter__()
 random.seed(0)
 torch.manual_seed(0)
 sys.argv = sys.argv[1:]
@@ -76,8 +90,9 @@ class _Example(NamedTuple):
     repository: str
     script: str
     arguments: tuple[str, ...] = ()
-    needs: str = ""
-    """Python that makes its data."""
+    device: str = "cpu"
+    has_pictures: bool = False
+    """Whether it reads CIFAR-10."""
 
 
 def _examples(data: Path) -> dict[str, _Example]:
@@ -93,6 +108,12 @@ def _examples(data: Path) -> dict[str, _Example]:
     llm = ("--input_bin", str(data / "tokens.bin"), "--model", "d12", "--num_iterations", "3", "--device", "cpu",
            "--batch_size", "1", "--sequence_length", "32", "--total_batch_size", "64", "--write_tensors", "0",
            "--overfit_single_batch", "0")  # fmt: skip
+    series = ("--model", "informer", "--data", "custom", "--root_path", str(data), "--data_path", "series.csv", "--seq_len", "16",
+              "--label_len", "8", "--pred_len", "8", "--enc_in", "3", "--dec_in", "3", "--c_out", "3", "--d_model", "32",
+              "--n_heads", "2", "--d_ff", "32", "--batch_size", "8", "--itr", "1", "--train_epochs", "1", "--use_amp",
+              "--checkpoints", str(data / "out"))  # fmt: skip
+    pairs = ("-data", str(data / "datasets"), "-dataset-name", "cifar10", "-b", "10", "-j", "0", "--epochs", "1",
+             "--fp16-precision", "--log-every-n-steps", "2")  # fmt: skip
     return {
         "regression": _Example("examples", "regression/main.py"),
         "words, LSTM": _Example("examples", "word_language_model/main.py", (*words, "--use-optimizer")),
@@ -121,6 +142,9 @@ def _examples(data: Path) -> dict[str, _Example]:
         "llm.c": _Example("llm.c", "train_gpt2.py", llm),
         "makemore, transformer": _Example("makemore", "makemore.py", names),
         "makemore, GRU": _Example("makemore", "makemore.py", (*names, "--type", "gru")),
+        "Informer": _Example("Informer2020", "main_informer.py", series, EMULATED),
+        "SimCLR": _Example("SimCLR", "run.py", pairs, EMULATED, has_pictures=True),
+        "bigram": _Example("ng-video-lecture", "bigram.py"),
     }
 
 
@@ -143,6 +167,12 @@ def _data(folder: Path, nanogpt: Path) -> None:
     header[:3] = 20240520, 1, len(tokens)
     (folder / "tokens.bin").write_bytes(header.tobytes() + tokens.tobytes())
     (folder / "input.txt").write_text("O God, O God!" + "".join(chosen.choices("abcdef ", k=2_000)))
+    rows = "".join(
+        f"2020-01-{day:02} {hour:02}:00:00,{hour / 24},{day / 31},{chosen.random()}\n"
+        for day in range(1, 15)
+        for hour in range(24)
+    )
+    (folder / "series.csv").write_text("date,a,b,OT\n" + rows)
     _images(folder)
     (folder / "configurator.py").symlink_to(nanogpt / "configurator.py")  # it is read from the current folder
 
@@ -167,9 +197,22 @@ def _images(folder: Path) -> None:
             picture.save(folder / f"images/{part}/{'ab'[number % 2]}/{number}.png")
 
 
-def _run(command: list[str], folder: Path, paths: str) -> str:
+def _small_pictures(folder: Path) -> None:
+    """Random pictures in the form of CIFAR-10."""
+    import numpy
+
+    random_pixels, kept = numpy.random.default_rng(0), folder / "datasets/cifar-10-batches-py"
+    kept.mkdir(parents=True)
+    for name in (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"):
+        pixels = random_pixels.integers(0, 255, (20, 3072), dtype="uint8")
+        (kept / name).write_bytes(pickle.dumps({"data": pixels, "labels": [number % 10 for number in range(20)]}))
+    (kept / "batches.meta").write_bytes(pickle.dumps({"label_names": [f"class {number}" for number in range(10)]}))
+
+
+def _run(command: list[str], folder: Path, paths: str, emulated: bool = False) -> str:
     """What a script has learned: its steps, its losses, their hash, and that of its weights after each step."""
     limited = os.environ | {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg", "PYTHONPATH": paths}
+    limited |= {"EMULATED": "1"} if emulated else {}
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=limited)
     learned = [line for line in done.stdout.splitlines() if line.startswith("LEARNED")]
     return learned[0] if learned else f"failed: {(done.stderr.strip().splitlines() or ['nothing was said'])[-1]}"
@@ -189,17 +232,19 @@ def _row(name: str, clones: Path) -> tuple[str, bool]:
         _data(folder, clones / "nanoGPT")
         (folder / "seeded.py").write_text(_SEEDED)
         example = _examples(folder)[name]
-        if example.needs:
-            subprocess.run([sys.executable, "-c", example.needs], cwd=folder, check=True)
+        if example.has_pictures:
+            _small_pictures(folder)
         script = clones / example.repository / example.script
         paths = os.pathsep.join([str(clones / example.repository), os.environ.get("PYTHONPATH", "")])
-        alone = _run([sys.executable, "seeded.py", str(script), *example.arguments], folder, paths)
+        alone = _run(
+            [sys.executable, "seeded.py", str(script), *example.arguments], folder, paths, example.device == EMULATED
+        )
         command = [
             "-m",
             "amplint",
             "trace",
             "--device",
-            "cpu",
+            example.device,
             "--quiet",
             "--output",
             "trace.jsonl",

@@ -48,9 +48,9 @@ Input features, class counts and other outputs of a last layer are not free to c
 head of a critic: their products take no time worth saving. Sizes that arrive as parameters are not judged, nor are
 those in tests and timings that train nothing; constants that are spelled in lower case are found only in files that
 mention AMP themselves. A file that calls `backward()`, or is a program with options, and holds no word of AMP runs in
-full precision, whatever other files of the run do, and what is exported (`models_onnx.py`) runs elsewhere. Models under
-`torch.compile` may be padded by the compiler already. How much time is lost depends on the device: `amplint verify`
-measures it on a GPU.
+full precision, whatever other files of the run do (an example of a library that can do both, say), and what is
+exported (`models_onnx.py`) runs elsewhere. Models under `torch.compile` may be padded by the compiler already. How
+much time is lost depends on the device: `amplint verify` measures it on a GPU.
 
 ## References
 - https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html#requirements-tc

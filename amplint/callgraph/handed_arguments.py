@@ -13,45 +13,47 @@ from amplint.callgraph.parameters import parameter_names
 Argument = tuple[ast.expr, Scope]
 """An expression that a call gives, and the function in which the call stands."""
 
+Called = Callable[[Path, ast.expr, Scope], Iterable[Definition]]
+"""Tells the functions and classes that an expression of a file may stand for, where a call in some function calls it."""
+
 
 class HandedArguments:
     """Goes through the calls of a file once for all functions that have a parameter of some name at some position.
 
     Args:
         assigned_values: knows the calls.
-        called: the functions and classes that an expression of a file may stand for, where a call in some function calls it.
     """
 
-    def __init__(
-        self, assigned_values: AssignedValues, called: Callable[[Path, ast.expr, Scope], Iterable[Definition]]
-    ) -> None:
+    def __init__(self, assigned_values: AssignedValues) -> None:
         self._assigned_values = assigned_values
-        self._called = called
         self._definitions: dict[ast.Call, frozenset[Definition]] = {}
         self._given: dict[tuple[Path, str, int | None], Mapping[Definition, Sequence[Argument]]] = {}
 
-    def given(self, function: Definition, name: str, path: Path) -> Sequence[Argument]:
+    def given(self, function: Definition, name: str, path: Path, called: Called) -> Sequence[Argument]:
         """What the calls in a file give a function, in their order.
 
         Args:
             function: the function, or the class whose constructor it is.
             name: the name of the parameter.
             path: the file with the calls.
+            called: tells what is called.
         """
         names = parameter_names(function.node)
         key = path, name, names.index(name) if name in names else None
         if key not in self._given:
-            self._given[key] = self._by_function(*key)
+            self._given[key] = self._by_function(*key, called)
         return self._given[key].get(function, ())
 
-    def _by_function(self, path: Path, name: str, position: int | None) -> Mapping[Definition, Sequence[Argument]]:
+    def _by_function(
+        self, path: Path, name: str, position: int | None, called: Called
+    ) -> Mapping[Definition, Sequence[Argument]]:
         found: dict[Definition, list[Argument]] = {}
         for call, scope in self._assigned_values.calls(path):
             value = _given_as(call, name, position)
             if value is None:
                 continue
             if call not in self._definitions:
-                self._definitions[call] = frozenset(self._called(path, call.func, scope))
+                self._definitions[call] = frozenset(called(path, call.func, scope))
             for definition in self._definitions[call]:
                 found.setdefault(definition, []).append((value, scope))
         return found

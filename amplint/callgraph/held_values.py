@@ -45,7 +45,7 @@ class HeldValues:
         self.definitions = Definitions(graph)
         self._registries = Registries(graph, self.definitions)
         self._assigned_values = AssignedValues(self.definitions)
-        self._arguments = HandedArguments(self._assigned_values, self._called)
+        self._arguments = HandedArguments(self._assigned_values)
         self._running: list[ast.expr] = []
         self._steps = 0
 
@@ -72,7 +72,7 @@ class HeldValues:
             path: the file with the calls.
             element: the key of the element that is meant, where it is a table.
         """
-        for value, scope in self._arguments.given(function, name, path):
+        for value, scope in self._arguments.given(function, name, path, self._called):
             yield from self._of_table(path, value, element, scope, 0) if element else self._of(path, value, scope, name)
 
     def of(self, path: Path, text: str) -> Iterator[Held]:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from amplint.callgraph.contents import content_of
-from amplint.system.memory import Kept, in_use
+from amplint.callgraph.contents import Content, content_of
+from amplint.system.memory import Kept, Memory, in_use
 
 _REGISTERS = b".register"
-_KEPT = 256
-"""Of so many files the content is kept: of all of them it would take as much memory as the project."""
+_KEPT = 32_000_000
+"""Of the files that were asked for last, so many bytes are kept: all of them would take as much memory as the project."""
 
 
 class ImportGraph:
@@ -32,12 +32,21 @@ class ImportGraph:
         self._paths = {str(path): path for path in self.files}
         self._names = {part for path in self._paths for part in path.removesuffix(".py").split(os.sep)}
         # What somebody keeps anyway takes no more memory here.
-        self.content = lru_cache(None if in_use().keeps(Kept.CONTENTS) else _KEPT)(content_of)
+        self.content = lru_cache(None)(content_of) if in_use().keeps(Kept.CONTENTS) else self._recent
+        self._contents = Memory({Kept.CONTENTS: _KEPT})
         self._found: dict[tuple[str, Path], Path | None] = {}
         self._searched: dict[Path, list[str]] = {}
         self._packages: dict[Path, list[Path]] = {}
         self._imported: dict[Path, frozenset[Path]] = {}
         self._families: dict[Path, frozenset[Path]] = {}
+
+    def _recent(self, path: Path) -> Content:
+        """The content of a file, as long as it is one of those that were asked for last."""
+        known: Content | None = self._contents.known(Kept.CONTENTS, path)
+        if known is None:
+            known = content_of(path)
+            self._contents.keep(Kept.CONTENTS, path, known, len(known.data))
+        return known
 
     def data(self, path: Path) -> bytes:
         """The content of a file; nothing where it cannot be read."""

@@ -17,7 +17,7 @@ from amplint.callgraph.definitions import Definition
 from amplint.callgraph.held_values import Held, HeldValues
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.parameters import takes
-from amplint.callgraph.subclasses import overriding
+from amplint.callgraph.subclasses import Subclasses
 from amplint.model.caller_contexts import CallerContext, CallManner, ResultElsewhere, Shape, Target, distinct
 
 _MOST_CHARACTERS = 4_000_000
@@ -40,6 +40,7 @@ class Links:
     def __init__(self, files: Iterable[Path], root: Path) -> None:
         self.graph = ImportGraph(files, root)
         self._values = HeldValues(self.graph)
+        self._subclasses = Subclasses(self.graph, self._values.definitions)
         self._resolved: dict[tuple[Target, str], tuple[Target, ...]] = {}
         self._under: dict[tuple[Path, str, str], list[Held]] = {}
 
@@ -83,6 +84,7 @@ class Links:
         if key not in self._resolved:
             if self._values.definitions.characters > _MOST_CHARACTERS:
                 self._values = HeldValues(self.graph)
+                self._subclasses = Subclasses(self.graph, self._values.definitions)
                 self._under.clear()
             held = self._by_name(target.name, Path(caller))
             if target.file:
@@ -100,7 +102,7 @@ class Links:
             return []
         itself = target.file == caller == str(definition.path) and target.name == f"{definition.node.name}()"
         if is_class and itself:  # it calls a method of its own that it does not have
-            found = overriding(definition, target.method or "forward", self._values.definitions, self.graph)
+            found = self._subclasses.overriding(definition, target.method or "forward")
             return [Target(str(each.path), each.node.name, True, target.method) for each in found]
         behind = self._values.of_property(definition, target.method) if target.method else None
         if behind is None:

@@ -14,34 +14,49 @@ _MOST = 12
 """A method that more subclasses have is one of a framework."""
 
 
-def overriding(owner: Definition, method: str, definitions: Definitions, graph: ImportGraph) -> list[Definition]:
-    """The subclasses of a class, and theirs, that have a method; none where those are many.
+class Subclasses:
+    """Tells which classes are derived from which.
 
     Args:
-        owner: the class.
-        method: the name of the method.
-        definitions: those of the project.
-        graph: its files.
+        graph: the files of the project.
+        definitions: what is defined in them.
     """
-    classes = [owner]
-    for base in classes:  # it grows: subclasses have subclasses
-        classes += [each for each in _subclasses(base, definitions, graph) if each not in classes]
-        if len(classes) > _MOST * 4:
-            return []
-    found = [each for each in classes[1:] if _has(each.node, method)]
-    return found if len(found) <= _MOST else []
 
+    def __init__(self, graph: ImportGraph, definitions: Definitions) -> None:
+        self._graph, self._definitions = graph, definitions
+        self._known: dict[Definition, list[Definition]] = {}
 
-def _subclasses(owner: Definition, definitions: Definitions, graph: ImportGraph) -> Iterator[Definition]:
-    derives = re.compile(rf"class[^\n]*\(.*{re.escape(owner.node.name)}".encode())
-    for path in sorted(graph.family(owner.path)):
-        content = graph.content(path)
-        if not (content.holds(owner.node.name.encode()) and content.matches(derives)):
-            continue
-        for each in definitions.named_in(path, ""):
-            bases = each.node.bases if isinstance(each.node, ast.ClassDef) else []
-            if any(definitions.find(path, spelling_of(base)) == owner for base in bases):
-                yield each
+    def overriding(self, owner: Definition, method: str) -> list[Definition]:
+        """The subclasses of a class, and theirs, that have a method; none where those are many.
+
+        Args:
+            owner: the class.
+            method: the name of the method.
+        """
+        if owner not in self._known:  # a class may leave much to them
+            self._known[owner] = self._below(owner)
+        found = [each for each in self._known[owner] if _has(each.node, method)]
+        return found if len(found) <= _MOST else []
+
+    def _below(self, owner: Definition) -> list[Definition]:
+        """The subclasses of a class, and theirs; none where those are many."""
+        classes = [owner]
+        for base in classes:  # it grows: subclasses have subclasses
+            classes += [each for each in self._derived(base) if each not in classes]
+            if len(classes) > _MOST * 4:
+                return []
+        return classes[1:]
+
+    def _derived(self, owner: Definition) -> Iterator[Definition]:
+        derives = re.compile(rf"class[^\n]*\(.*{re.escape(owner.node.name)}".encode())
+        for path in sorted(self._graph.family(owner.path)):
+            content = self._graph.content(path)
+            if not (content.holds(owner.node.name.encode()) and content.matches(derives)):
+                continue
+            for each in self._definitions.named_in(path, ""):
+                bases = each.node.bases if isinstance(each.node, ast.ClassDef) else []
+                if any(self._definitions.find(path, spelling_of(base)) == owner for base in bases):
+                    yield each
 
 
 def _has(node: ast.AST, method: str) -> bool:

@@ -14,6 +14,7 @@ import click
 from amplint import __version__
 from amplint.cli.completion import complete_files
 from amplint.cli.console import FAILED, INTERRUPTED, Unwritable, one_line, open_streams, say
+from amplint.cli.help import OptionalValue
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -29,8 +30,19 @@ _MEANT = {
 }  # fmt: skip
 """Words that people try as commands and options, each with what they look for."""
 
-_NEEDLESS = {"--force-exclude": "what `--exclude` and the settings exclude is left out also where it is named"}
-"""Options of other linters, each with why there is none here."""
+_COMPLETION = (
+    """in ~/.bashrc, `eval "$(_AMPLINT_COMPLETE=bash_source amplint)"` completes; docs/settings.md has other shells"""
+)
+_NEEDLESS = {
+    "--force-exclude": "what `--exclude` and the settings exclude is left out also where it is named",
+    "--preview": "no rule is in preview; `--extend-select` switches on those that are off by default",
+    "--line-length": "code is not laid out, and a fix keeps the author's layout",
+    "--all": "`ALL` stands for all rules",
+    "format": "code is not laid out; `amplint check --fix` repairs it",
+    "generate-shell-completion": _COMPLETION,
+    "completion": _COMPLETION,
+}
+"""Options and commands of other linters, each with why there is none here."""
 
 _OWN_OPTIONS = ("-h", "--help", "-V", "--version")
 
@@ -50,14 +62,33 @@ class CommandGroup(click.Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments; what does not begin with a command is meant for `check`."""
+        """Read the arguments; what names no command, before it any options, is meant for `check`.
+
+        Args:
+            ctx: of the command line.
+            args: its words.
+        """
         if ctx.resilient_parsing and not args:
             return super().parse_args(ctx, args)
         if not args or args[0] not in (*COMMANDS, *_OWN_OPTIONS):
             if args and not ctx.resilient_parsing:
                 _refuse_unknown(args[0], ctx)
-            args = ["check", *args]
+            args = self._command_first(args, ctx)
         return super().parse_args(ctx, args)
+
+    def _command_first(self, args: list[str], ctx: click.Context) -> list[str]:
+        """The arguments from the command on, and then the options before it; `check` where none is named."""
+        check = self.get_command(ctx, "check")
+        assert check is not None
+        options = [param for param in check.params if isinstance(param, click.Option)]
+        alone = [option for option in options if option.is_flag or option.count or isinstance(option, OptionalValue)]
+        valued = {name for option in options if option not in alone for name in option.opts}
+        at = 0
+        while at < len(args) and args[at].startswith("-") and args[at] not in ("-", "--"):
+            at += 2 if args[at] in valued else 1
+        if at < len(args) and args[at] in COMMANDS and not os.path.lexists(args[at]):
+            return [args[at], *args[:at], *args[at + 1 :]]
+        return ["check", *args]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """What may follow `amplint`: a command, or what may follow `amplint check`."""
@@ -104,6 +135,8 @@ def _refuse_unknown(word: str, ctx: click.Context) -> None:
         return
     from amplint.engine.nearest import nearest
 
+    if word in _NEEDLESS:
+        raise click.UsageError(f"there is no command, file or folder `{word}`: {_NEEDLESS[word]}", ctx)
     meant = _MEANT.get(word)
     near = f"; did you mean `amplint {meant}`?" if meant else nearest(word, list(COMMANDS))
     raise click.UsageError(f"there is no command, file or folder `{word}`{near}", ctx)

@@ -53,10 +53,15 @@ def report(html: str, history: int | None, **values: Any) -> int:
     except (ConfigError, RegistryError, RevisionError) as error:
         console.problem("", str(error))
         return FAILED
-    title = ", ".join(options.paths) or os.path.basename(os.getcwd())
+    title = ", ".join(map(_named, options.paths or (os.curdir,)))
     page = team_page.TeamReport(title, len(result.reports), result.diagnostics, past)
     write_file(Path(html), "".join(team_page.render(page, View(lambda path: None))), console)
     if console.failed:
         return FAILED
     console.note(f"{count(len(result.diagnostics), 'finding')} in {count(len(result.reports), 'file')}: {html}")
     return CLEAN
+
+
+def _named(path: str) -> str:
+    """A path as the page calls it: the current folder, which is another one for whoever reads it, by its name."""
+    return os.path.basename(os.getcwd()) if os.path.normpath(path) == os.curdir else path

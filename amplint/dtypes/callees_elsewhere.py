@@ -125,15 +125,22 @@ class CalleesElsewhere:
             return [*self._made(instance.body, method), *self._made(instance.orelse, method)]
         instance = self._collection(_inside(instance))
         objects = [value for value in callees.held(instance) if not self._is_unpacked(value)]
-        element = f"[{key!r}]" if objects and (key := literal_key(instance)) else ""
-        held = {each for value in map(callees.unwrapped, objects or [instance]) for each in self._expressions(value)}
-        if held:
-            return [Target(path, f"{text}{element}", True, method) for path, text in sorted(held)]
         key = literal_key(instance)
+        held = {
+            (path, f"{text}[{key!r}]" if key and objects and not self._is_element(value) else text)
+            for value in objects or [instance]
+            for path, text in self._expressions(callees.unwrapped(value))
+        }
+        if held:
+            return [Target(path, text, True, method) for path, text in sorted(held)]
         whole = instance.value if key and isinstance(instance, cst.Subscript) else instance
         name = path_of(whole).rpartition(".")[2]
         element = f"[{key!r}]" if key else ""
         return [Target("", f"{name}{element}", True, method)] if name and self._is_given(whole) else []
+
+    def _is_element(self, value: cst.BaseExpression) -> bool:
+        """Whether a value stands in a display of a dict: it is what the key leads to, and no holder of it."""
+        return isinstance(self._file.tree.parent(value), cst.DictElement)
 
     def _collection(self, instance: cst.BaseExpression) -> cst.BaseExpression:
         """What holds a module that a loop takes from it: `self.blocks` of `block` in `for block in self.blocks[:4]`."""

@@ -10,7 +10,7 @@ import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import says_save
 from amplint.facts.resume_checkpoints import Checkpoints
-from amplint.facts.save_helpers import SaveHelpers, states_taken
+from amplint.facts.save_helpers import SaveHelpers, states_taken, takes_state
 from amplint.facts.scaler_checkpoints import wrappers_of
 from amplint.file import File
 from amplint.model import vocabulary
@@ -39,7 +39,7 @@ class InheritedSavers:
     @cached_property
     def found(self) -> tuple[InheritedSaver, ...]:
         """The first step of each class, in source order."""
-        if self._checkpoints.scaler_states.keepers:
+        if self._checkpoints.scaler_states.keepers or not self._inherits_savers():
             return ()
         found: dict[ClassInfo, InheritedSaver] = {}
         for pair in self._steppers.pairs:
@@ -49,6 +49,17 @@ class InheritedSavers:
                 found[info] = InheritedSaver(pair, saver)
         told = {each.helper for each in self._checkpoints.incomplete}
         return tuple(each for each in found.values() if each.saver not in told)
+
+    def _inherits_savers(self) -> bool:
+        """Whether a class inherits a method of another file that takes the state of something."""
+        bases = {id(base): base for info in self._classes.own for base in info.lineage[1:]}
+        abroad = [each for each in bases.values() if self._tree.root(each.node) is not self._tree.module]
+        return any(
+            takes_state(call)
+            for each in abroad
+            for method in each.methods.values()
+            for call in self._tree.inside(method, cst.Call)
+        )
 
     def _saver(self, info: ClassInfo, optimizer: str) -> cst.FunctionDef | None:
         """The inherited method that takes an optimizer's state, if one saves that, and none does that of a scaler."""

@@ -10,7 +10,7 @@ import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState, registers, says_save
 from amplint.facts.restored_checkpoints import Unrestored, unrestored
-from amplint.facts.save_helpers import SaveHelpers
+from amplint.facts.save_helpers import SaveHelpers, is_for_saving
 from amplint.facts.scaler_checkpoints import ScalerStates, wrappers_of
 from amplint.facts.scaler_reach import ConfinedScalers
 from amplint.file import File
@@ -57,7 +57,7 @@ class Checkpoints:
     @cached_property
     def incomplete(self) -> tuple[Incomplete, ...]:
         """Those that lack the state of an enabled scaler, in source order."""
-        if not self._steppers.pairs:
+        if not self._saves_anything or not self._steppers.pairs:
             return ()
         found: dict[tuple[object, ...], Incomplete] = {}
         taken = tuple(self._taken())
@@ -70,13 +70,19 @@ class Checkpoints:
     @cached_property
     def unrestored(self) -> tuple[Unrestored, ...]:
         """The loads that leave the state of an enabled scaler in the checkpoint, in source order."""
-        if not self._steppers.pairs:
+        if not self._states.found or not self._steppers.pairs:
             return ()
         found = {
             id(each.call): each
             for each in unrestored(self._tree, self._states.found, self.scaler_states, self._steppers)
         }
         return tuple(sorted(found.values(), key=lambda each: self._tree.order(each.call)))
+
+    @cached_property
+    def _saves_anything(self) -> bool:
+        """Whether anything is put together, called or made to save something: most files need not be asked who steps what."""
+        calls = self._tree.find(cst.Call)
+        return any(says_save(call) or is_for_saving(call) for call in calls) or bool(self._states.found)
 
     def _checkpoint(self, each: Incomplete) -> tuple[object, ...]:
         """What makes several places one checkpoint: a dict, or what one function saves."""

@@ -43,7 +43,7 @@ class SaveHelpers:
     def savers(self) -> Iterator[tuple[cst.Call, Callee]]:
         """The calls that make an object of another file for saving, on which nothing in this file calls a method to save."""
         for call in self._tree.find(cst.Call):
-            info = self._classes.instance_of(call) if _is_for_saving(call) else None
+            info = self._classes.instance_of(call) if is_for_saving(call) else None
             statement = self._tree.parent(call)
             names = [path_of(each) for each in targets(statement)] if statement is not None else []
             kept = names[0] if len(names) == 1 else ""
@@ -120,7 +120,7 @@ class SaveHelpers:
     def _takes(self, function: cst.FunctionDef) -> Iterator[str]:
         yield from states_taken(function)
         for node in within(function):
-            callee = self._followed(node) if type(node) is cst.Call and not _takes_state(node) else None
+            callee = self._followed(node) if type(node) is cst.Call and not takes_state(node) else None
             if callee is not None and isinstance(node, cst.Call):
                 inner = self.taken(callee.node)
                 yield from (outer for path in inner if (outer := _seen_outside(path, node, callee)))
@@ -148,17 +148,22 @@ def states_taken(function: cst.FunctionDef) -> Iterator[str]:
     """The paths of the objects whose states a function takes itself; for the elements of something, the path of that."""
     members = dict(_loops(function))
     for node in within(function):
-        if type(node) is cst.Call and _takes_state(node) and type(node.func) is cst.Attribute:
+        if type(node) is cst.Call and takes_state(node) and type(node.func) is cst.Attribute:
             path = path_of(_indexed(node.func.value, members))
             yield members.get(path, path)
 
 
-def _takes_state(call: cst.Call) -> bool:
+def takes_state(call: cst.Call) -> bool:
+    """Whether a call takes the state of something."""
     return isinstance(call.func, cst.Attribute) and call.func.attr.value == "state_dict"
 
 
-def _is_for_saving(call: cst.Call) -> bool:
-    """Whether what a call makes is there to save something, by its name or by what it is given something as (`to_save=`)."""
+def is_for_saving(call: cst.Call) -> bool:
+    """Whether what a call makes is there to save something, by its name or by what it is given something as (`to_save=`).
+
+    Args:
+        call: the call.
+    """
     names = [called_name(call), *(arg.keyword.value for arg in call.args if arg.keyword is not None)]
     return vocabulary.SAVES.search(names[0]) is not None or "to_save" in names
 

@@ -12,22 +12,37 @@ from amplint.syntax.access_paths import path_of
 from amplint.syntax.class_info import ClassInfo
 
 
-def as_switched_by(info: ClassInfo, objects: Mapping[str, ObjectFacts]) -> dict[str, ObjectFacts]:
+def as_switched_by(
+    info: ClassInfo, objects: Mapping[str, ObjectFacts], named: Mapping[str, ClassInfo]
+) -> dict[str, ObjectFacts]:
     """What is known of the objects, where the methods of a base are those of a class with settings of its own.
 
     Args:
         info: the class.
         objects: what the base knows of them, by reference.
+        named: the classes of the file by name, of which some hold settings.
     """
-    return {name: _switched(info, name, facts) for name, facts in objects.items()}
+    return {name: _switched(info, name, facts, named) for name, facts in objects.items()}
 
 
-def _switched(info: ClassInfo, name: str, facts: ObjectFacts) -> ObjectFacts:
+def _switched(info: ClassInfo, name: str, facts: ObjectFacts, named: Mapping[str, ClassInfo]) -> ObjectFacts:
     if facts.role != "scaler" or not name.startswith("self."):
         return facts
     switches = {_switch(value) for value in info.values(name.removeprefix("self."))}
     switch = switches.pop() if len(switches) == 1 else ""
+    holder, _, below = switch.partition(".")
+    if below:
+        kept = _settings(info, holder, named)
+        return changed(facts, enabled=_position(kept, below)) if kept is not None and kept.values(below) else facts
     return changed(facts, enabled=_position(info, switch)) if switch and info.values(switch) else facts
+
+
+def _settings(info: ClassInfo, attribute: str, named: Mapping[str, ClassInfo]) -> ClassInfo | None:
+    """The class of settings that the nearest class keeps in an attribute (`config = DebugConfig`), be it one or an instance."""
+    values = next((each.attributes[attribute] for each in info.lineage if attribute in each.attributes), [])
+    value = values[0] if len(values) == 1 else None
+    made = value.func if isinstance(value, cst.Call) and not value.args else value
+    return named.get(path_of(made)) if made is not None else None
 
 
 def _switch(made: cst.BaseExpression) -> str:

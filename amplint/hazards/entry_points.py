@@ -9,6 +9,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.hazards.class_switches import as_switched_by
+from amplint.hazards.happenings import Happenings
 from amplint.hazards.objects_in_reach import objects_in
 from amplint.hazards.unscaling import Unscaling
 from amplint.lowering.graph_tools import events_in
@@ -88,27 +89,29 @@ class Entries:
         keys: dict[int, list[str]] = {}
         for function, functions, _ in roots:
             keys.setdefault(id(functions), []).append(function.key)
-        flows = {id(functions): Flows(functions, keys[id(functions)]) for _, functions, _ in roots}
-        called = {id(functions): _called(functions, keys[id(functions)]) for _, functions, _ in roots}
+        graphs = {id(functions): functions for _, functions, _ in roots}
+        flows = {each: Flows(functions, keys[each]) for each, functions in graphs.items()}
+        happening = {each: Happenings(functions) for each, functions in graphs.items()}
+        called = {each: set().union(*map(happening[each].called, keys[each])) for each in graphs}
         return tuple(
             Entry(
                 function,
                 functions,
                 self._objects(function, functions, heir),
                 self._nothing_scales,
-                function.key not in called[id(functions)] and self.unscaling.nobody_before(function.key, functions),
+                function.key not in called[id(functions)]
+                and self.unscaling.nobody_before(function.key, happening[id(functions)]),
                 heir.name if heir is not None else "",
                 flows[id(functions)],
             )
             for function, functions, heir in roots
         )
 
-    @staticmethod
     def _objects(
-        function: Function, functions: Mapping[str, Function], heir: ClassInfo | None
+        self, function: Function, functions: Mapping[str, Function], heir: ClassInfo | None
     ) -> Mapping[str, ObjectFacts]:
         objects = objects_in(function, functions)
-        return as_switched_by(heir, objects) if heir is not None else objects
+        return as_switched_by(heir, objects, self._program.classes.by_name) if heir is not None else objects
 
     @cached_property
     def unscaling(self) -> Unscaling:
@@ -185,11 +188,6 @@ class Entries:
             inert = (self._program.key(base.methods[name]) for name in sorted(info.inert & base.methods.keys()))
             replaced.update((key, changed(self.graphs[key], body=Seq(()))) for key in inert if key in self.graphs)
         return replaced
-
-
-def _called(functions: Mapping[str, Function], keys: Collection[str]) -> set[str]:
-    """The functions that some of a file call."""
-    return {each.function for key in keys for each in events_in(functions[key].body) if isinstance(each, Call)}
 
 
 def _scale_nothing(functions: Collection[Function]) -> bool:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from functools import cached_property
 
 import libcst as cst
 
-from amplint.lowering.graph_tools import events_in
+from amplint.hazards.happenings import Happenings
 from amplint.lowering.program import Program
-from amplint.model.event_graph import Call, Function
 from amplint.model.events import Clip, Escape, GradAccess, ScalerStep
 from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.class_info import ClassInfo, is_only_announced
@@ -59,25 +58,22 @@ class Unscaling:
         made = isinstance(call.func, cst.Attribute) and bool(self._program.roles.of(call.func.value).maker)
         return made and (owner is None or not owner.bases)
 
-    def nobody_before(self, key: str, functions: Mapping[str, Function]) -> bool:
+    def nobody_before(self, key: str, happenings: Happenings) -> bool:
         """Whether nobody in sight can have unscaled, or divided by hand, what a function finds in the gradients.
 
         Args:
             key: that of the function, which nothing in the file calls.
-            functions: the graphs of all functions.
+            happenings: what happens in all functions.
         """
-        below = reached_from(key, functions)
-        kinds = {type(each) for name in below for each in events_in(functions[name].body)}
+        below = happenings.reached(key)
+        kinds = {type(each) for name in below for each in happenings.of(name)}
         # What gets hold of a scaler, and is not known, may unscale.
         if Escape in kinds or ScalerStep not in kinds or kinds.isdisjoint({Clip, GradAccess}):
             return False
         definition = self._program.definition(key)
-        if self.for_others or self._is_unscaled_around(definition) or self._is_handed_out(definition, functions):
+        if self.for_others or self._is_unscaled_around(definition) or self._is_handed_out(definition, happenings):
             return False
-        if self._is_of_another(below, definition, functions):
-            return False
-        others = (function for name, function in functions.items() if name not in below)
-        return not any(isinstance(each, GradAccess) and each.writes for one in others for each in events_in(one.body))
+        return not self._is_of_another(below, definition, happenings) and happenings.writing.issubset(below)
 
     def _is_unscaled_around(self, node: cst.FunctionDef | cst.Module) -> bool:
         """Whether the class of a function unscales, or a class that it has to do with may.
@@ -94,24 +90,24 @@ class Unscaling:
             return True
         return any(around is not None and around in owner.lineage for _, around in self._own)
 
-    def _is_handed_out(self, node: cst.FunctionDef | cst.Module, functions: Mapping[str, Function]) -> bool:
+    def _is_handed_out(self, node: cst.FunctionDef | cst.Module, happenings: Happenings) -> bool:
         """Whether a class, or outside of classes the file, gives the scaler, or the instance, to something unknown."""
         owner = self._program.classes.owner(node)
         scopes = [info.node for info in owner.lineage] if owner is not None else [self._program.tree.module]
-        calls = [call for scope in scopes for call in self._program.tree.inside(scope, cst.Call) if self._gives(call)]
-        if not calls:
-            return False
-        escapes = {each.site for one in functions.values() for each in events_in(one.body) if isinstance(each, Escape)}
-        return any(self._program.site(call) in escapes for call in calls)
+        unknown = (self._program.places[site] for site in happenings.escapes)
+        return any(
+            any(above in scopes for above in self._program.tree.ancestors(call)) and self._gives(call)
+            for call in unknown
+        )
 
     def _is_of_another(
-        self, below: Collection[str], node: cst.FunctionDef | cst.Module, functions: Mapping[str, Function]
+        self, below: Collection[str], node: cst.FunctionDef | cst.Module, happenings: Happenings
     ) -> bool:
         """Whether gradients whose optimizer is not known may be those of one that steps without the scaler: the class of a
         function has an optimizer that neither the function nor what it calls steps."""
-        events = [each for name in below for each in events_in(functions[name].body)]
+        events = [each for name in below for each in happenings.of(name)]
         stepped = {each.optimizer for each in events if isinstance(each, ScalerStep)}
-        objects = [facts for name in below for facts in functions[name].objects.values()]
+        objects = [facts for name in below for facts in happenings.functions[name].objects.values()]
         owned = {owner for facts in objects if facts.role == "optimizer" for owner in facts.owners}
         uses = [each for each in events if isinstance(each, (Clip, GradAccess))]
         if all(owned.intersection(each.owners) or (isinstance(each, Clip) and each.optimizer) for each in uses):
@@ -127,8 +123,8 @@ class Unscaling:
         several = {path_of(each) for each in own if isinstance(tree.parent(each), (cst.Subscript, cst.For))}
         return {path_of(each) for each in own if self._program.roles.of(each).role == "optimizer"} - several
 
-    def _gives(self, call: cst.Call) -> bool:
-        given = [arg.value for arg in call.args]
+    def _gives(self, call: cst.CSTNode) -> bool:
+        given = [arg.value for arg in call.args] if isinstance(call, cst.Call) else []
         return any(path_of(each) == "self" or self._program.roles.of(each).role == "scaler" for each in given)
 
 
@@ -136,21 +132,6 @@ def _is_all_there(info: ClassInfo) -> bool:
     """Whether every method of a class is in sight: nothing comes from an unknown base, or is left to classes below."""
     methods = {name: node for each in reversed(info.lineage) for name, node in each.methods.items()}
     return info.closed and not any(map(is_only_announced, methods.values()))
-
-
-def reached_from(key: str, functions: Mapping[str, Function]) -> Collection[str]:
-    """The keys of a function and of all that it may call.
-
-    Args:
-        key: that of the function.
-        functions: the graphs of all functions.
-    """
-    found, waiting = {key}, [key]
-    while waiting:
-        called = {each.function for each in events_in(functions[waiting.pop()].body) if isinstance(each, Call)}
-        waiting += called - found
-        found |= called
-    return found
 
 
 def _speaking(node: ast.AST) -> Iterator[int]:

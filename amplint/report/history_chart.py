@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from amplint.engine.config_values import SEVERITIES
-from amplint.report.charts import BLUE, INK, ORANGE, RED, dress
+from amplint.report.charts import BLUE, ORANGE, RED, dress, put_legend_above
 from amplint.report.markup import escape
 
 _COLORS = dict(zip(SEVERITIES, (RED, ORANGE, BLUE)))
@@ -32,7 +32,7 @@ def history_chart(snapshots: Sequence[PastCommit]) -> str:
     if len(snapshots) < 2:
         return ""
     from bokeh.embed import components
-    from bokeh.models import ColumnDataSource, HoverTool
+    from bokeh.models import BasicTicker, ColumnDataSource, HoverTool, NoOverlap
     from bokeh.plotting import figure
 
     order = list(range(len(snapshots)))
@@ -53,9 +53,9 @@ def history_chart(snapshots: Sequence[PastCommit]) -> str:
     named = order[:: max(1, -(-len(order) // _LABELS))]
     made.xaxis.ticker = named
     made.xaxis.major_label_overrides = {each: snapshots[each].day for each in named}
-    made.legend.location = "top_left"
-    made.legend.background_fill_alpha = made.legend.border_line_alpha = 0
-    made.legend.label_text_color = INK
+    made.xaxis.major_label_policy = NoOverlap()  # on a phone there is room for a few of them
+    made.yaxis.ticker = BasicTicker(min_interval=1, num_minor_ticks=0)  # findings are counted in whole numbers
+    put_legend_above(made)
     script, element = components(made)
     words = escape(in_words(snapshots))
     return f'<div class="chart" tabindex="0" role="img" aria-label="{words}">{element}</div>{script}\n'

@@ -110,6 +110,9 @@ class RegionSettings:
                 parts = [node.value]
             case cst.Call(args=[cst.Arg(value=first), *_]) if self._names.all_in(node.func, _OF_DEVICE):
                 parts = [first]
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value="get")), args=[_, cst.Arg(value=default)]):
+                # Options may ask for the CPU, but then an author who names CUDA here has not the CPU in mind.
+                return {"cuda", "cpu"} if self._device_types(default, depth + 1) == {"cuda"} else {"?"}
             case cst.IfExp():
                 parts = self._values.behind(node)
             case _:

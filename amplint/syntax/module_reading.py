@@ -40,6 +40,11 @@ _TELLING = (
     b"mixed_precision",
 )
 """A module without any of these does nothing that AMP would notice; a package may still hand on what others do."""
+_IN_CODE = {
+    b"backward": re.compile(rb"[._]backward|backward[_(=]|import[^\n]*backward"),
+    b".grad": re.compile(rb"\.grad(?!ient)"),
+}
+"""How those stand in code that stand in many a text besides: `backward compatible`, `self.gradient_checkpointing`."""
 _RUNS_STEP = r"self\.\w*(?:train|run|optimi[sz]e|fit)\w*(?:step|batch|iter\w*|parameters)\("
 """A loop around what a class that is derived from this one may do with AMP."""
 _DEFINES_LOOP = re.compile(_RUNS_STEP.encode())
@@ -82,7 +87,7 @@ def read_module(path: str, name: str, is_wrapper: bool, size: int, changed: int)
     data = read_file(path)
     digest = blake2b(data, digest_size=16).hexdigest()
     package = path.endswith("__init__.py")
-    telling = any(word in data for word in _TELLING) or _DEFINES_LOOP.search(data) is not None
+    telling = _tells(data)
     if size > _LARGEST or not (is_wrapper or package or telling or _DEFINES_HELPER.search(data)):
         return digest, None
     try:
@@ -95,3 +100,11 @@ def read_module(path: str, name: str, is_wrapper: bool, size: int, changed: int)
         return digest, Module(name, tree, collect(tree, name))
     except (SourceError, SyntaxError, gate.TooDeep, limits.TextTooLong, cst.ParserSyntaxError, RecursionError):
         return digest, None
+
+
+def _tells(data: bytes) -> bool:
+    """Whether a module does anything that AMP would notice, as far as its words tell."""
+    words = (word for word in _TELLING if word in data)
+    if any(word not in _IN_CODE or _IN_CODE[word].search(data) is not None for word in words):
+        return True
+    return _DEFINES_LOOP.search(data) is not None

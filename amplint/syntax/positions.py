@@ -60,8 +60,18 @@ class Positions:
         if begins is not None and ends is not None and type(node) not in _ELSEWHERE:
             end = self._source.offset_of_bytes(ends.end_lineno, ends.end_col_offset)
             return self._source.offset_of_bytes(begins.lineno, begins.col_offset), end
+        entered = self._of_bare_item(node) if type(node) is cst.WithItem else None
+        if entered is not None:
+            return entered
         self._look_at(node)
         return self._read[id(node)]
+
+    def _of_bare_item(self, item: cst.WithItem) -> tuple[int, int] | None:
+        """The place of what a `with` statement enters; None where parentheses may be around it, or around its name."""
+        named = item.asname.name if item.asname is not None else item.item
+        start, end, text = self.of(item.item)[0], self.of(named)[1], self._source.text
+        before, behind = text[max(0, start - 8) : start].rstrip(" "), text[end : end + 8].lstrip(" ")
+        return (start, end) if before.endswith(("with", ",")) and behind.startswith((":", ",")) else None
 
     def as_written(self, node: cst.CSTNode) -> cst.CSTNode:
         """A node as LibCST reads it, with its layout."""

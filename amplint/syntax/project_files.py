@@ -45,6 +45,7 @@ class Modules:
         base = _import_root(place.path)
         self._path = place.path
         self._wrappers = {**_known_wrappers(), **dict(place.wrappers)}
+        self._given = frozenset(dict(place.wrappers))
         self._wrapped = {name.partition(".")[0] for name in self._wrappers}
         self.name = _dotted(place.path, base)
         self._root = place.root if place.root in (base, *base.parents) else base
@@ -117,9 +118,10 @@ class Modules:
         return self._found[name]
 
     def _look(self, name: str) -> Module | None:
-        if name in self._wrappers:
-            return self._load(self._wrappers[name], name, is_wrapper=True)
         path = self._place_of(name)
+        # A library's own repository, or a copy of it, is read as it stands: it may be another release than the one described.
+        if name in self._given or (path is None and name in self._wrappers):
+            return self._load(self._wrappers[name], name, is_wrapper=True)
         if path is None or path == self._path:
             return None
         # A folder without `__init__.py` is a package all the same, which only whoever imports from it can tell.

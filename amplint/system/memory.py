@@ -33,6 +33,7 @@ class Memory:
     def __init__(self, room: Mapping[Kept, int]) -> None:
         self._room = dict(room)
         self._answers: dict[Kept, dict[Hashable, tuple[Any, int]]] = {kind: {} for kind in room}
+        self._taken = dict.fromkeys(room, 0)
 
     def keeps(self, kind: Kept) -> bool:
         """Whether anything of a kind is kept, so that it pays to work out keys."""
@@ -50,11 +51,11 @@ class Memory:
         if kind not in self._room:
             return
         known = self._answers[kind]
-        is_new = known.pop(key, None) is None
+        _, before = known.pop(key, (None, 0))
         known[key] = answer, weight
-        total = sum(each for _, each in known.values()) if is_new else 0
-        while total > self._room[kind]:
-            total -= known.pop(next(iter(known)))[1]
+        self._taken[kind] += weight - before
+        while self._taken[kind] > self._room[kind]:
+            self._taken[kind] -= known.pop(next(iter(known)))[1]
 
     def known(self, kind: Kept, key: Hashable) -> Any:
         """The answer under a key; None where there is none.

@@ -77,3 +77,14 @@ def test_files_import_each_other_in_a_circle(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_imports_nothing(tmp_path: Path) -> None:
     graph = ImportGraph([tmp_path / "gone.py"], tmp_path)
     assert graph.imported(tmp_path / "gone.py") == frozenset()
+
+
+def test_a_content_is_kept_until_others_need_its_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("amplint.callgraph.import_graph._KEPT", 12)
+    root = project(tmp_path, one="import a", two="import b")
+    graph = ImportGraph(root.rglob("*.py"), root)
+    first = graph.content(root / "one.py")
+    assert graph.content(root / "one.py") is first
+    assert graph.content(root / "two.py").data.strip() == b"import b"
+    again = graph.content(root / "one.py")
+    assert again is not first and again.data == first.data

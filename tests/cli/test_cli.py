@@ -122,6 +122,7 @@ def test_selecting(arguments: list[str], expected: list[str]) -> None:
             ["--force-exclude"],
             "there is no option `--force-exclude`: what `--exclude` and the settings exclude is left out also where",
         ),
+        (["--preview"], "there is no option `--preview`: no rule is in preview; `--extend-select` switches on"),
         (["--silent"], "there is no option `--silent`; did you mean `--quiet`?\n"),
         (["-z"], "there is no option `-z`; see `"),
         (["--jobs", "-1"], "Invalid value for '-j' / '--jobs'"),

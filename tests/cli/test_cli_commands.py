@@ -30,6 +30,8 @@ pytestmark = pytest.mark.usefixtures("demo_rules")
         ("lint", "there is no command, file or folder `lint`; did you mean `amplint check`?"),
         ("chek", "there is no command, file or folder `chek`; did you mean `check`?"),
         ("rule", "there is no command, file or folder `rule`; did you mean `amplint explain`?"),
+        ("format", "there is no command, file or folder `format`: code is not laid out; `amplint check --fix`"),
+        ("completion", 'there is no command, file or folder `completion`: in ~/.bashrc, `eval "$(_AMPLINT_COMPLETE='),
         ("src", "there is no command, file or folder `src`"),
         ("src/", "src/: does not exist"),
         ("chek.py", "chek.py: does not exist"),
@@ -44,6 +46,18 @@ def test_a_word_that_is_neither_a_command_nor_a_path(word: str, message: str) ->
 def test_a_path_goes_before_a_guess() -> None:
     write(chek__a=SAFE, help__b=SAFE)
     assert codes(amplint("chek")) == codes(amplint("help")) == ["DEM101"]
+
+
+@pytest.mark.parametrize(
+    "options", [["-q"], ["--config", "ignore = []", "-q"], ["--output-format=concise", "--isolated"]]
+)
+def test_options_may_stand_before_the_command(options: list[str]) -> None:
+    write(a=SAFE, check__b=SAFE)
+    assert codes(amplint(*options, "check", "a.py")) == ["DEM101", "DEM101"], "`check` is a folder here"
+    Path("check").rename("other")
+    assert codes(amplint(*options, "check", "a.py")) == ["DEM101"]
+    assert amplint("--add-noqa", "check", "a.py").exit_code == 0
+    assert amplint("--quiet", "version").stderr.startswith("error: there is no option `--quiet`")
 
 
 # -- rules -------------------------------------------------------------------------------------------------------------

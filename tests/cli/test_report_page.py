@@ -48,6 +48,13 @@ def test_findings_by_rule_folder_and_file() -> None:
     assert "script" not in text and "//" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL)
 
 
+def test_the_current_folder_is_called_by_its_name() -> None:
+    write(sub__a=SAFE)
+    for here in ((), (".",), ("./",)):
+        assert f"<p>{Path.cwd().name}</p>" in page(*here)
+    assert "<p>sub</p>" in page("sub")
+
+
 def test_nothing_found() -> None:
     write(a=CLEAN)
     assert "<h2>" not in page()

@@ -268,3 +268,52 @@ def test_a_local_name_is_that_of_what_it_was_taken_from(tmp_path: Path) -> None:
     """
     found = only(check(project(tmp_path, train=loop), "train.py"))
     assert found.message == "Gradients are clipped before `scaler` unscales them"
+
+
+@pytest.mark.parametrize(
+    ("unscaled", "expected"),
+    [
+        ("for optimizer in self.optimizers:\n                    self.scaler.unscale_(optimizer)", []),
+        ("self.scaler.get_scale()", ["AMP101"]),
+    ],
+)
+def test_an_optimizer_made_of_several_acts_through_them(tmp_path: Path, unscaled: str, expected: list[str]) -> None:
+    pair = f"""
+        import torch
+        from torch import nn
+
+        class PairOptimizer:
+            def __init__(self, args, encoder, head):
+                self.limit = args.limit
+                self.encoder_params, self.head_params = encoder.parameters(), head.parameters()
+                self.optimizers = []
+                self.of_encoder, self.of_head = self.made(self.encoder_params, self.head_params)
+                self.optimizers.append(self.of_encoder)
+                self.optimizers.append(self.of_head)
+                self.scaler = torch.amp.GradScaler("cuda")
+
+            def made(self, encoder_params, head_params):
+                return torch.optim.AdamW(encoder_params), torch.optim.AdamW(head_params)
+
+            def step(self, loss):
+                self.scaler.scale(loss).backward()
+                {unscaled}
+                nn.utils.clip_grad_norm_(self.encoder_params, self.limit)
+                for optimizer in self.optimizers:
+                    self.scaler.step(optimizer)
+                self.scaler.update()
+    """
+    main = """
+        import torch
+        from pair import PairOptimizer
+
+        def train(args, encoder, head, loader):
+            optimizer = PairOptimizer(args, encoder, head)
+            for batch in loader:
+                with torch.autocast("cuda", dtype=torch.float16):
+                    loss = head(encoder(batch)).mean()
+                optimizer.step(loss)
+                print(optimizer)
+    """
+    root = project(tmp_path, pair=pair, train=main)
+    assert codes(root, "pair.py") + codes(root, "train.py") == expected

@@ -42,11 +42,18 @@ def test_a_file_of_models_depends_on_the_run() -> None:
     [
         "loss.backward()\n",
         "if __name__ == '__main__':\n    options = ArgumentParser().parse_args()\n",
+        "options = parser.parse_args()\n",
+        "options, rest = ArgumentParser().parse_known_args()\n",
     ],
 )
 def test_a_program_without_mixed_precision_is_alone(own: str) -> None:
     assert lint_source(Source("main.py", MODEL + own), RULES).facts == {ALONE}
     assert lint_source(Source("main.py", f"{MODEL}{own}autocast()\n"), RULES).facts == frozenset()
+
+
+def test_a_function_that_reads_options_is_no_program() -> None:
+    text = f"{MODEL}\ndef options(parser=None):\n    return parser.parse_args()\n"
+    assert lint_source(Source("model.py", text), RULES).facts == frozenset()
 
 
 def test_only_what_spells_out_a_size_is_parsed() -> None:

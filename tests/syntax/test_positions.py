@@ -71,6 +71,14 @@ def test_odd_layouts(newline: str) -> None:
     assert_same(Source("odd.py", ODD.replace("\n", newline)))
 
 
+@pytest.mark.parametrize("around", ["{}", "x, {} ,(\n y)", "x , {} , y", " (x , {} ) "])
+@pytest.mark.parametrize(
+    "item", ["a", "(a)", "a as b", "(a) as b", "a as (b)", "(a).c() as b", "(a, b) as c", "a  as b.c"]
+)
+def test_an_item_of_a_with_statement(item: str, around: str) -> None:
+    assert_same(Source("file.py", f"with {around.format(item)}:\n  pass\n"))
+
+
 @pytest.mark.parametrize("text", ["*a = 1\n", "*self.scaler = f()\n", "for *a in b:\n    pass\n"])
 def test_a_star_that_only_the_compiler_refuses_is_read(text: str) -> None:
     assert Tree(Source("file.py", text)).module.deep_equals(cst.parse_module(text))

@@ -69,3 +69,39 @@ def test_an_init_at_the_root_of_a_project_hides_nothing(tmp_path: Path) -> None:
     (root / "pkg/loop.py").write_text("import torch\n\ndef clip(model, optimizer): optimizer.step()\n")
     for importer in ("train.py", "pkg/train.py"):
         assert Modules(FileLocation(root / importer, root)).place("pkg.loop.clip") == (root / "pkg/loop.py", "clip")
+
+
+SCALER = """\
+import torch
+
+class NativeScaler:
+    def __init__(self):
+        self._scaler = torch.amp.GradScaler("cuda")
+
+    def __call__(self, loss, optimizer):
+        self._scaler.scale(loss).backward()
+"""
+
+
+def test_a_library_is_read_as_its_own_repository_has_it(tmp_path: Path) -> None:
+    package = tmp_path / "timm" / "utils"
+    package.mkdir(parents=True)
+    for folder in (package.parent, package):
+        (folder / "__init__.py").write_text("")
+    train = FileLocation(tmp_path / "train.py", tmp_path)
+    described = Modules(train).find("timm.utils.cuda")
+    assert described is not None and described.tree.source.path.endswith(".pyi")
+
+    (package / "cuda.py").write_text(SCALER)
+    own = Modules(train).find("timm.utils.cuda")
+    assert own is not None and own.tree.source.text == SCALER
+
+
+def test_what_settings_describe_is_taken_as_they_say(tmp_path: Path) -> None:
+    (tmp_path / "timm").mkdir()
+    (tmp_path / "timm" / "utils.py").write_text(SCALER)
+    told = tmp_path / "told.pyi"
+    told.write_text("class NativeScaler:\n    def __call__(self, loss, optimizer):\n        loss.backward()\n")
+    place = FileLocation(tmp_path / "train.py", tmp_path, (("timm.utils", told),))
+    found = Modules(place).find("timm.utils")
+    assert found is not None and found.tree.source.text == told.read_text()

@@ -113,4 +113,15 @@ class Known:
         met = {name: grad for name, grad in state.grads().items() if name != ANY}
         if not names and len(self.optimizers) == 1 and met.keys() <= set(self.optimizers):
             names = self.optimizers
+        names = [each for name in names for each in _acting(name, met)]
         return names, [state.grad(name) for name in names] or list(met.values()) or [state.grad(ANY)]
+
+
+def _acting(name: str, met: Iterable[str]) -> list[str]:
+    """The optimizers that act for one: those that it is made of, where events were about them and none about itself.
+
+    Args:
+        name: the reference to it.
+        met: the references that events were about.
+    """
+    return [name] if name in met else [each for each in met if reference(name).includes(each)] or [name]

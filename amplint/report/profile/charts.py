@@ -66,7 +66,7 @@ def _times(modes: list[ModeSummary]) -> figure:
 
 def _memory(modes: list[ModeSummary]) -> figure:
     """What each mode held at its peak, and for the backward pass."""
-    made = _bars("MB: at the peak; dark: kept", modes)
+    made = _bars("MB: at the peak; narrow: kept", modes)
     for one in modes:
         for bytes_, height, alpha in ((one.peak, 0.6, 0.35), (one.kept, 0.3, 0.9)):
             if bytes_:

@@ -6,9 +6,7 @@ computes is a GPU, any other setting that it computes is torch's default. On the
 
 from __future__ import annotations
 
-import ast
 import operator
-import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,19 +19,15 @@ import torch
 
 from amplint.diagnostics import Diagnostic
 from amplint.model import observables
-from amplint.model.literals import number
 from amplint.model.torch import names as torch_names
 from amplint.rule import File
 from amplint.runtime.experiments import deprecated_names
 from amplint.runtime.experiments.chosen_objects import entered_again, unexplained
+from amplint.runtime.experiments.constructor_arguments import arguments_of, decorated
 from amplint.runtime.experiments.counterparts import constructed_again
 from amplint.runtime.measures.measurement import NONE, Figure, Measurement
 from amplint.runtime.recording.patches import Patches
 from amplint.runtime.training.run_record import NotReplayable
-
-_FLAGS = frozenset({"enabled", "cache_enabled"})
-_BLANKS = re.compile(r"\{[^{}]*\}|%[ds]")
-_UNKNOWN = object()
 
 
 def warned(before: File, after: File, diagnostic: Diagnostic, device: str, seed: int) -> Measurement:
@@ -134,7 +128,7 @@ class _Made:
         self.settings: dict[str, float | str] = {}
         self.meant: dict[str, float | str] = {}
         name = name or _name(file, node)
-        positional, keywords = _arguments(file, node)
+        positional, keywords = arguments_of(file, node)
         if name in torch_names.GRAD_SCALER:
             self._mean(positional)
             positional, keywords = _without_gpu(name, positional, keywords)
@@ -164,12 +158,8 @@ class _Made:
             if made.is_enabled():
                 self.settings["initial scale"] = float(made.get_scale())
         elif callable(made):
-            decorated: object = made(_decorated)
-            assert callable(decorated)
-
-
-def _decorated(*_: object) -> None:
-    """A function to decorate."""
+            result: object = made(decorated)
+            assert callable(result)
 
 
 def _without_gpu(name: str, positional: list[Any], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -178,79 +168,3 @@ def _without_gpu(name: str, positional: list[Any], keywords: dict[str, Any]) -> 
     if positional[:1] == ["cuda"] or (not positional and "device" not in keywords):
         return ["cpu", *positional[1:]], keywords
     return positional, {**keywords, "device": "cpu"} if keywords.get("device") == "cuda" else keywords
-
-
-# -- arguments ---------------------------------------------------------------------------------------------------------
-
-
-def _arguments(file: File, node: cst.BaseExpression) -> tuple[list[Any], dict[str, Any]]:
-    call = file.tree.parent(node)
-    if isinstance(call, cst.Decorator):  # decorating with the function itself
-        return [_decorated], {}
-    args = list(call.args) if isinstance(call, cst.Call) and call.func is node else _preset(file, node)
-    if any(arg.star for arg in args):
-        raise NotReplayable("the arguments are not written down")
-    positional = [_positional(file, arg.value) for arg in args if arg.keyword is None]
-    values = {arg.keyword.value: _value(file, arg.value) for arg in args if arg.keyword is not None}
-    flags = {name: False for name, value in values.items() if value is _UNKNOWN and name in _FLAGS}
-    return positional, {name: value for name, value in values.items() if value is not _UNKNOWN} | flags
-
-
-def _positional(file: File, node: cst.BaseExpression) -> Any:
-    """The value of an argument that no keyword tells the purpose of; what looks like a flag is one."""
-    value = _value(file, node)
-    if value is not _UNKNOWN:
-        return value
-    if isinstance(node, (cst.Name, cst.Attribute, cst.Comparison, cst.BooleanOperation, cst.UnaryOperation)):
-        return False
-    raise NotReplayable(f"the value of `{file.tree.text(node)}` cannot be told")
-
-
-def _preset(file: File, node: cst.CSTNode) -> list[cst.Arg]:
-    """The arguments that `functools.partial` sets."""
-    arg = file.tree.parent(node)
-    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    if isinstance(call, cst.Call) and call.args[0] is arg and file.names.all_in(call.func, {"functools.partial"}):
-        return list(call.args[1:])
-    raise NotReplayable("nothing is constructed here")
-
-
-def _value(file: File, node: cst.BaseExpression, depth: int = 0) -> Any:
-    text = file.tree.text(node)
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        if (arithmetic := number(text)) is not None:
-            return arithmetic
-    if isinstance(node, cst.IfExp):
-        return _value(file, node.body, depth)
-    if isinstance(node, cst.FormattedString):
-        return "".join(each.value if isinstance(each, cst.FormattedStringText) else "0" for each in node.parts)
-    if (pattern := _pattern(node)) is not None:
-        return _BLANKS.sub("0", pattern)
-    known = {name for name in file.names.resolve(node) if name.startswith("torch.")}
-    if len(known) == 1:
-        constant = getattr(torch, next(iter(known)).removeprefix("torch."), None)
-        if isinstance(constant, torch.dtype):
-            return constant
-    if isinstance(node, cst.Call) and file.names.all_in(node.func, {"torch.device"}):
-        return torch.device("cuda")
-    if isinstance(node, cst.Attribute) and node.attr.value == "type":
-        return "cuda"
-    if isinstance(node, cst.Name) and depth < 4:
-        values = [each.value for each in file.names.bindings(node.value, node)]
-        if len(values) == 1 and values[0] is not None:
-            return _value(file, values[0], depth + 1)
-    return torch.device("cuda") if "device" in text else _UNKNOWN
-
-
-def _pattern(node: cst.BaseExpression) -> str | None:
-    """A text that is put together from a literal and a number, with a blank for the number."""
-    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Add, cst.Modulo)):
-        literal, blank = node.left, "{}" if isinstance(node.operator, cst.Add) else ""
-    elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "format":
-        literal, blank = node.func.value, ""
-    else:
-        return None
-    value = literal.evaluated_value if isinstance(literal, cst.SimpleString) else None
-    return value + blank if isinstance(value, str) else None

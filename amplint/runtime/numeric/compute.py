@@ -101,16 +101,16 @@ def _items(items: Container, values: Sequence[Any]) -> Any:
 
 def floating(value: Any) -> list[torch.Tensor]:
     """The floating tensors in a value, those of a tuple, a list or a dictionary included."""
-    return [each for each in tensors(value) if each.is_floating_point()]
+    return [each for each in all_tensors(value) if each.is_floating_point()]
 
 
-def tensors(value: Any) -> list[torch.Tensor]:
+def all_tensors(value: Any) -> list[torch.Tensor]:
     """The tensors in a value, those of a tuple, a list or a dictionary included."""
     if isinstance(value, torch.Tensor):
         return [value]
     if isinstance(value, dict):
         value = list(value.values())
-    return [tensor for item in value for tensor in tensors(item)] if isinstance(value, (tuple, list)) else []
+    return [tensor for item in value for tensor in all_tensors(item)] if isinstance(value, (tuple, list)) else []
 
 
 def _applied(step: Apply, done: Mapping[int, Any], way: Way) -> Any:

@@ -11,7 +11,7 @@ from amplint.model.torch import precision
 from amplint.model.torch.operators import Policy, policy
 from amplint.runtime.criterion import Observation, Question
 from amplint.runtime.numeric.answer import TORCH_ERRORS, Comparison, Evaluation, TextSide, answer, placed
-from amplint.runtime.numeric.compute import CompiledExpression, Way, floating, tensors
+from amplint.runtime.numeric.compute import CompiledExpression, Way, all_tensors, floating
 from amplint.runtime.numeric.expression import Apply, Expression, short_name
 from amplint.runtime.numeric.sweep import SamplePoint
 from amplint.runtime.numeric.tally import EXACTLY, HALF_MAX, PointAnswers
@@ -189,7 +189,7 @@ def is_coarser(before: Expression, after: Expression, compared: Comparison, poin
     sides = ((compared.before, before), (compared.after, after))
     mine, theirs = (_dtypes(side, compared, point, part) for side, part in sides)
     numbers = [traced(side, compared, point, EXACTLY).get(id(part)) for side, part in sides]  # nothing overflows there
-    were_whole, are_floating = bool(tensors(numbers[0])) and not floating(numbers[0]), bool(floating(numbers[1]))
+    were_whole, are_floating = bool(all_tensors(numbers[0])) and not floating(numbers[0]), bool(floating(numbers[1]))
     return (were_whole and are_floating) or (bool(mine) and bool((set(theirs) - set(mine)) & _HALVES))
 
 
@@ -198,7 +198,7 @@ def _dtypes(
 ) -> list[torch.dtype]:
     """The precisions of a part under AMP, or of the whole; none where torch raises."""
     values = traced(side, compared, point, Way(compared.device))
-    return [each.dtype for each in tensors(values.get(id(part or side.program.root)))]
+    return [each.dtype for each in all_tensors(values.get(id(part or side.program.root)))]
 
 
 def _products(side: TextSide) -> Iterator[Apply]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 
 import libcst as cst
@@ -10,7 +9,6 @@ import libcst as cst
 from amplint.diagnostics import Diagnostic
 from amplint.hazards.entry_points import Entry
 from amplint.hazards.found import Found
-from amplint.model import vocabulary
 from amplint.model.events import (
     NO_GRAD,
     AutocastEnter,
@@ -25,7 +23,7 @@ from amplint.model.events import (
 from amplint.model.observables import Observable
 from amplint.model.protocol.hazard import Hazard, HazardKind
 from amplint.rule import File
-from amplint.runtime.replay.branch_choices import Answer, Decisions, search
+from amplint.runtime.replay.branch_choices import Decisions, search
 from amplint.runtime.replay.event_world import Idle
 from amplint.runtime.replay.path_walk import TooLong, Walk, bare
 from amplint.runtime.training.path_facts import owner_of, used
@@ -79,8 +77,8 @@ def routes(found: Found, before: File, after: File) -> tuple[Walk, Walk]:
         raise NotReplayable("no path found that shows the defect")
     counterpart = _counterpart(walk.entry, before, after)
     fixed = Walk(counterpart, walk.decisions.again(), Idle(), walk.prelude)
-    fixed = (ended := _walked(fixed)) or fixed
-    if _steps(walk) and not _steps(fixed):
+    fixed = (ended := walked(fixed)) or fixed
+    if steps_on(walk) and not steps_on(fixed):
         raise Untrained("every step of an optimizer")
     if ended is None:
         raise NotReplayable("with the fix, the path does not come to an end")
@@ -106,93 +104,9 @@ def _likeliest(found: Found, file: File) -> Walk | None:
     return best
 
 
-def _steps(walk: Walk) -> bool:
+def steps_on(walk: Walk) -> bool:
+    """Whether an optimizer is stepped on a path."""
     return any(isinstance(event, (ScalerStep, OptimizerStep)) for event in walk.events)
-
-
-def ordinary(first: Walk, second: Walk) -> tuple[Walk, Walk] | None:
-    """The path that training usually takes, where the one that shows a defect is another, and this one shows none.
-
-    Args:
-        first: the path that shows the defect, in the code as it stands.
-        second: the same path in the code with the fix.
-    """
-    if not first.decisions.chosen:
-        return None
-    usual = _walked(Walk(first.entry, Decisions(), Idle(), first.prelude))
-    if usual is None or usual.hazards or not _steps(usual):
-        return None
-    other = alongside(second, usual)
-    return None if other is None else (usual, other)
-
-
-def left_to_scalers(first: Walk, second: Walk) -> set[str]:
-    """The conditions about numbers that are not finite that only the code as it stands asks, where scalers step with the fix.
-
-    These leave out such a step by themselves.
-
-    Args:
-        first: the path in the code as it stands.
-        second: the same path in the code with the fix.
-    """
-    if any(isinstance(event, OptimizerStep) for event in second.events):
-        return set()
-    dropped = first.decisions.asked.keys() - second.decisions.asked.keys()
-    return {key for key in dropped if vocabulary.FINITE.search(key)}
-
-
-def variants(first: Walk, second: Walk) -> Iterator[tuple[Walk, Walk]]:
-    """The paths with other answers to conditions that only one text asks: such a one may have been put in, out, or changed.
-
-    What is asked with the fix only, and may change from one iteration to the next, has to come out right either way; what is
-    asked without it only has a meaning that has to stay. Paths that come to no end are left out.
-
-    Args:
-        first: the path in the code as it stands.
-        second: the same path in the code with the fix.
-    """
-    mine, theirs = first.decisions.asked, second.decisions.asked
-    scalers = left_to_scalers(first, second)
-    for key, options in theirs.items():
-        for answer in options[1:] if key not in mine and len(options) > 2 else ():
-            other = _with(second, key, answer)
-            if other is not None:
-                yield first, other
-    for key, options in mine.items():
-        for answer in (options[:1] if key in scalers else options) if key not in theirs else ():
-            other = _with(first, key, answer) if answer != first.decisions.chosen.get(key, options[0]) else None
-            if other is not None:
-                yield other, second
-
-
-def branches(first: Walk, second: Walk) -> Iterator[tuple[Walk, Walk]]:
-    """The paths with another answer to one of the conditions that both texts ask; those that come to no end are left out.
-
-    Args:
-        first: the path in the code as it stands.
-        second: the same path in the code with the fix.
-    """
-    for key, options in first.decisions.asked.items():
-        for answer in options if key in second.decisions.asked else ():
-            if answer != first.decisions.chosen.get(key, options[0]):
-                pair = _with(first, key, answer), _with(second, key, answer)
-                if pair[0] is not None and pair[1] is not None:
-                    yield pair[0], pair[1]
-
-
-def alongside(walk: Walk, path: Walk) -> Walk | None:
-    """A path with the answers of another text's path; None where it comes to no end.
-
-    Args:
-        walk: a path through the function.
-        path: a path through the same function in the other text.
-    """
-    return _walked(Walk(walk.entry, path.decisions.again(), Idle(), walk.prelude))
-
-
-def _with(walk: Walk, key: str, answer: Answer) -> Walk | None:
-    """A path with another answer to one condition."""
-    return _walked(Walk(walk.entry, walk.decisions.but(key, answer), Idle(), walk.prelude))
 
 
 _GIVEN = "%given"
@@ -203,7 +117,7 @@ def _path_to(kind: HazardKind, site: int, entry: Entry, prelude: tuple[Event, ..
     shown: list[Walk] = []
 
     def leads_there(decisions: Decisions) -> bool:
-        walk = _walked(Walk(entry, decisions, Idle(), prelude))
+        walk = walked(Walk(entry, decisions, Idle(), prelude))
         if walk is not None and any((each.kind, each.site) == (kind, site) for each in walk.hazards):
             shown.append(walk)
         return bool(shown)
@@ -212,13 +126,18 @@ def _path_to(kind: HazardKind, site: int, entry: Entry, prelude: tuple[Event, ..
     return shown[0] if shown else None
 
 
-def _walked(walk: Walk) -> Walk | None:
+def walked(walk: Walk) -> Walk | None:
+    """A path, walked to its end; None where it comes to none.
+
+    Args:
+        walk: the path.
+    """
     try:
         walk.run()
     except TooLong:
         return None
     if walk.decisions.unsettled:  # then what they come to later counts as well
-        return _walked(Walk(walk.entry, walk.decisions.again(), Idle(), walk.prelude))
+        return walked(Walk(walk.entry, walk.decisions.again(), Idle(), walk.prelude))
     return walk
 
 

@@ -19,17 +19,7 @@ from amplint.runtime.experiments.amp_settings import other_flags
 from amplint.runtime.measures import path_measures
 from amplint.runtime.measures.measurement import Measurement, Trio
 from amplint.runtime.replay.altered_losses import alteration, alterations
-from amplint.runtime.replay.defect_paths import (
-    alongside,
-    branches,
-    foreign_device,
-    left_to_scalers,
-    ordinary,
-    others,
-    routes,
-    subject_of,
-    variants,
-)
+from amplint.runtime.replay.defect_paths import foreign_device, others, routes, subject_of
 from amplint.runtime.replay.followed_changes import (
     changes_of,
     computes_losses,
@@ -38,6 +28,7 @@ from amplint.runtime.replay.followed_changes import (
     refuse_several_losses,
 )
 from amplint.runtime.replay.moved_statements import crosses_conditions
+from amplint.runtime.replay.neighbouring_paths import alongside, branches, left_to_scalers, ordinary, variants
 from amplint.runtime.replay.path_observations import observe, told_without_values
 from amplint.runtime.replay.path_walk import TooLong, Walk
 from amplint.runtime.replay.shown_on_path import READING
