@@ -156,20 +156,12 @@ class Protocol:
     def _unscale(self, state: ProtocolState, event: Unscale) -> ProtocolState:
         if not event.optimizer:
             return self._forget_grads(state)
-        if self._may_be_another(state, event):
+        if state.stage(event.scaler, NAMELESS) is not None:  # what the name stands for may have another name, too
             grad = state.grad(event.optimizer)
             state = self._forget_grads(state).with_grads({event.optimizer: grad})
         stages = state.stages.put((event.scaler, event.optimizer), Stage("unscaled", event.site))
         grad = Grad(state.grad(event.optimizer).parts, event.site)
         return self._with_grad(state.changed(stages=stages, untested=self.steps_past), event, grad)
-
-    def _may_be_another(self, state: ProtocolState, event: Unscale) -> bool:
-        """Whether the optimizer that is named may be one that has another name, too: the name stood for another one since the
-        last update, or nobody saw what it names being made, as the others were."""
-        others = [each for each in self._known.optimizers if each != event.optimizer]
-        made = [each for each in others if self._known.of(each).made]
-        named_anew = state.stage(event.scaler, NAMELESS) is not None
-        return named_anew or (bool(made) and not self._known.of(event.optimizer).made)
 
     def _scaler_step(self, state: ProtocolState, event: ScalerStep, loops: tuple[int, ...]) -> ProtocolState:
         if not event.optimizer:
