@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import libcst as cst
 
 from amplint.lowering import precision_tests, scale_comparisons
 from amplint.lowering.counters import CounterReader, SideKind
-from amplint.lowering.excluded_choices import ExcludedChoices
+from amplint.lowering.excluded_choices import (
+    ExcludedChoices,
+    displayed_choices,
+    enumeration_of,
+    is_choice,
+    matched_values,
+)
 from amplint.lowering.first_iterations import FirstIterations
 from amplint.lowering.function_scope import FunctionScope
 from amplint.lowering.kept_settings import KeptSettings
@@ -92,11 +98,14 @@ class ConditionReader:
             subject: what is matched.
             case: the case.
         """
-        key, pattern = f"{self.normal(subject)} matches {self.normal(case.pattern)}", case.pattern
-        if isinstance(pattern, cst.MatchValue) and case.guard is None:
-            refs = frozenset(self._refs(subject))
-            return precision_tests.equals(key, refs, subject, pattern.value) or Test(key, kind="config")
-        return Test(key, kind="config")
+        values = matched_values(case.pattern) if case.guard is None else []
+        if values and all(map(is_choice, values)):
+            return self._one_of(subject, values)
+        guard = f" if {self.normal(case.guard)}" if case.guard is not None else ""
+        key = f"{self.normal(subject)} matches {self.normal(case.pattern)}{guard}"
+        test = Test(key, frozenset(self._refs(subject)), "config")
+        told = precision_tests.equals(key, test.refs, subject, values[0]) if len(values) == 1 else None
+        return told or test
 
     def _truth(self, node: cst.Name | cst.Attribute, depth: int) -> Condition:
         if isinstance(node, cst.Name):
@@ -122,7 +131,7 @@ class ConditionReader:
         if role in ("optimizer", "scheduler"):
             return self._test(node, "config")
         changes = path_of(node).partition(".")[0] in self.changing
-        return self._test(node, "varying" if changes else "config")
+        return self._choices.asked_whether_given(self._test(node, "varying" if changes else "config"))
 
     def _comparison(self, node: cst.Comparison, target: cst.ComparisonTarget, depth: int) -> Condition:
         left, right, operator = node.left, target.comparator, target.operator
@@ -139,7 +148,9 @@ class ConditionReader:
             key = f"({self.normal(left)} in {self.normal(right)})"
             refs = frozenset(self._refs(node))
             told = precision_tests.contains(key, refs, left, right)
-            inside = told or Test(key, refs, self._where(self._kind(node), left, right))
+            test = Test(key, refs, self._where(self._kind(node), left, right))
+            values = displayed_choices(right) if test.kind == "config" else []
+            inside = told or (self._one_of(left, values) if values else test)
             return Not(inside) if isinstance(operator, cst.NotIn) else inside
         fell = scale_comparisons.fell(left, operator, right, self._scope.scale_names)
         if fell is None:
@@ -147,8 +158,13 @@ class ConditionReader:
         skipped = self._test(node, "skipped")
         return skipped if fell else Not(skipped)
 
+    def _one_of(self, option: cst.BaseExpression, values: Sequence[cst.BaseExpression]) -> Condition:
+        """Whether an option has any of some values, which other questions for single ones are held against."""
+        tests = tuple(self._equality(option, each) for each in values)
+        return Both(tests, any_of=True) if len(tests) > 1 else tests[0]
+
     def _equality(self, left: cst.BaseExpression, right: cst.BaseExpression) -> Condition:
-        if isinstance(left, (cst.SimpleString, cst.Integer)):
+        if isinstance(left, (cst.SimpleString, cst.Integer)) or (enumeration_of(left) and not enumeration_of(right)):
             left, right = right, left
         if isinstance(right, cst.Name) and right.value in ("True", "False"):
             truth = self.read(left)
@@ -160,7 +176,7 @@ class ConditionReader:
             return told
         if vocabulary.STEP_GATE.search(" ".join((*words(left), *words(right)))):
             return Test(key, refs, "gate")
-        kind = "config" if _is_choice(right) else self._where(self._kind(left, right), left, right)
+        kind = "config" if is_choice(right) else self._where(self._kind(left, right), left, right)
         return self._choices.told(Test(key, refs, kind), self.normal(left), right)
 
     def _where(self, kind: str, left: cst.BaseExpression, right: cst.BaseExpression) -> str:
@@ -217,7 +233,7 @@ class ConditionReader:
         if type(node) is cst.Name:
             return node.value
         if isinstance(node, (cst.Integer, cst.Float, cst.SimpleString)):
-            return node.value
+            return repr(node.evaluated_value)
         return f"{type(node).__name__}({','.join(self.normal(child) for child in children(node))})"
 
     def _refs(self, node: cst.CSTNode) -> Iterator[str]:
@@ -239,11 +255,6 @@ def constant(node: cst.CSTNode) -> bool | None:
     if type(node) is cst.Name and node.value in ("True", "False", "None"):
         return node.value == "True"
     return None
-
-
-def _is_choice(value: cst.BaseExpression) -> bool:
-    """Whether an option is compared with a value that is one of several, a text or a member of an enumeration."""
-    return isinstance(value, cst.SimpleString) or (isinstance(value, cst.Attribute) and value.attr.value.isupper())
 
 
 def _names(node: cst.CSTNode) -> Iterator[cst.Name]:

@@ -14,7 +14,7 @@ from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.call_targets import Callees
 from amplint.roles.loss_scales import LossScales
 from amplint.roles.roles import Roles
-from amplint.syntax.access_paths import path_of
+from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.call_arguments import PassedArguments
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names
@@ -28,6 +28,7 @@ from amplint.uses.reported_losses import Reports
 
 MODULE = "<module>"
 _TELLING_WORD = re.compile(r"backward|\bstep\b|[Ss]caler|\bgrad\b")
+_ACT_ON_OPTIMIZERS = ("unscale_", "step")
 _MAX_ELSEWHERE = 120
 """So many functions of other files are looked into; what lies beyond is unknown."""
 
@@ -90,15 +91,17 @@ class Program:
         return frozenset(path_of(each).rpartition(".")[2] for each in made)
 
     def fields_asked(self, node: cst.CSTNode) -> frozenset[str]:
-        """The attributes that branches of a file ask for.
+        """The attributes that branches of a file ask for, and those that it gives a scaler to act on.
 
         Args:
             node: a node of the file.
         """
         root = self.tree.root(node)
         if root not in self._fields_asked:
-            tests = [each.test for each in self.tree.find(cst.If, around=root)]
-            asked = (part for test in tests for part in self.tree.inside(test, cst.Attribute))
+            tests: list[cst.CSTNode] = [each.test for each in self.tree.find(cst.If, around=root)]
+            calls = (each for each in self.tree.find(cst.Call, around=root) if called_name(each) in _ACT_ON_OPTIMIZERS)
+            given = (arg.value for call in calls for arg in call.args)
+            asked = (part for whole in (*tests, *given) for part in self.tree.inside(whole, cst.Attribute))
             self._fields_asked[root] = frozenset(part.attr.value for part in asked)
         return self._fields_asked[root]
 

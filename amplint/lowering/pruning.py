@@ -39,8 +39,10 @@ _JOINT = re.compile(r"[.\[]")
 
 
 def without_idle_calls(functions: Mapping[str, Function]) -> dict[str, Function]:
-    """The functions with every call that does nothing to AMP's objects replaced by a plain computation."""
-    busy = {key for key, function in functions.items() if _acts(function.body)}
+    """The functions with every call replaced by a plain computation that does nothing to AMP's objects, and sets no attribute
+    that conditions ask for, or that names an optimizer."""
+    asked = frozenset(_fields_asked(functions.values()))
+    busy = {key for key, function in functions.items() if _acts(function.body) or _sets(function.body, asked)}
     callers: dict[str, set[str]] = {}
     for key, function in functions.items():
         for event in events_in(function.body):
@@ -51,7 +53,6 @@ def without_idle_calls(functions: Mapping[str, Function]) -> dict[str, Function]
         for caller in callers.get(waiting.pop(), set()) - busy:
             busy.add(caller)
             waiting.append(caller)
-    asked = frozenset(_fields_asked(functions.values()))
     return {
         key: changed(function, body=prune(_idle_replaced(function.body, busy), asked))
         for key, function in functions.items()
@@ -59,10 +60,13 @@ def without_idle_calls(functions: Mapping[str, Function]) -> dict[str, Function]
 
 
 def _fields_asked(functions: Iterable[Function]) -> Iterator[str]:
-    """The attributes that conditions in functions ask for."""
+    """The attributes that conditions in functions ask for, and those by which optimizers are given to scalers."""
     for function in functions:
         for condition in _conditions(function.body):
             yield from filter(None, map(_field, mentioned(condition)))
+        for event in events_in(function.body):
+            if isinstance(event, (Unscale, ScalerStep)):
+                yield from filter(None, (_field(event.optimizer),))
 
 
 def _field(name: str) -> str:
@@ -74,6 +78,11 @@ def _acts(node: Node) -> bool:
     if isinstance(node, Event):
         return not isinstance(node, (Assign, Leave))
     return isinstance(node, Scoped) or any(map(_acts, parts_of(node)))
+
+
+def _sets(node: Node, asked: Collection[str]) -> bool:
+    """Whether one of some attributes gets a value, by its name."""
+    return any(isinstance(event, Assign) and _field(event.target) in asked for event in events_in(node))
 
 
 def _idle_replaced(node: Node, busy: set[str]) -> Node:

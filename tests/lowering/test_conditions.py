@@ -56,7 +56,7 @@ EQUAL = [
     ["step % 4 != 0", "not step % 4 == 0"],
     ["step % 8 == 0"],
     ["self.step % 4 == 0"],
-    ['args.kind == "a"', '"a" == args.kind'],
+    ['args.kind == "a"', '"a" == args.kind', "args.kind == 'a'"],
     ['args.kind == "b"'],
     ["args.kinds[0]"],
     ["args.kinds[1]"],

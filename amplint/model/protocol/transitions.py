@@ -45,7 +45,7 @@ from amplint.model.protocol.contents import (
 from amplint.model.protocol.hazards import Hazard, Known, hazards_at
 from amplint.model.protocol.hazards.gradients import early_use
 from amplint.model.protocol.path_state import PathFacts, PathState
-from amplint.model.protocol.state import ANY, ProtocolState
+from amplint.model.protocol.state import ANY, NAMELESS, ProtocolState
 from amplint.model.protocol.table import Table
 from amplint.model.protocol.value_transitions import after_assignment, after_scaling
 
@@ -156,6 +156,9 @@ class Protocol:
     def _unscale(self, state: ProtocolState, event: Unscale) -> ProtocolState:
         if not event.optimizer:
             return self._forget_grads(state)
+        if state.stage(event.scaler, NAMELESS) is not None:  # what the name stands for may have another name, too
+            grad = state.grad(event.optimizer)
+            state = self._forget_grads(state).with_grads({event.optimizer: grad})
         stages = state.stages.put((event.scaler, event.optimizer), Stage("unscaled", event.site))
         grad = Grad(state.grad(event.optimizer).parts, event.site)
         return self._with_grad(state.changed(stages=stages, untested=self.steps_past), event, grad)
