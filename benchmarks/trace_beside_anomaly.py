@@ -41,11 +41,13 @@ def _named(path: Path) -> str:
 def main() -> int:
     """Say of each program whether its line is named."""
     right = counted = 0
+    processes = multiprocessing.get_context("forkserver")  # each program has its own, which finds PyTorch loaded
+    processes.set_forkserver_preload(["torch", "amplint.tracing.cuda_scripts"])
     for path in sorted(_PROGRAMS.glob("*.py")):
         lines = path.read_text().splitlines()
         if lines[1].startswith(("# expect: AMP", "# expect: warning")):
             continue
-        with multiprocessing.get_context("spawn").Pool(1) as pool:
+        with processes.Pool(1) as pool:
             named = pool.apply(_named, (path,))
         counted += 1
         right += named.isdigit() and _MARK in lines[int(named) - 1]

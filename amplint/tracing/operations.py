@@ -34,6 +34,8 @@ _MOVES = frozenset(
 """Operations that pass on what they are given: it is asked where it comes from where something is computed from it."""
 _BATCH_NORMS = frozenset({"native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm"})
 """Operations whose fourth and fifth argument, the averages, are only written to where the sixth says that they train."""
+_OVERWRITES = frozenset({"copy_", "fill_"})
+"""Operations that write over all of their first argument without reading it: fresh memory may hold a NaN of long ago."""
 
 
 class _Origin(NamedTuple):
@@ -182,7 +184,9 @@ def as_given(func: Any, args: Any) -> Any:
 
 
 def _as_read(func: Any, args: Any) -> Any:
-    """The arguments of an operation without those that it writes to and does not read."""
+    """The arguments of an operation without the values of those that it writes to and does not read."""
+    if func.overloadpacket.__name__ in _OVERWRITES:
+        return (torch.zeros_like(args[0]), *args[1:])
     if func.overloadpacket.__name__ in _BATCH_NORMS and args[5]:
         return (*args[:3], None, None, *args[5:])
     return args

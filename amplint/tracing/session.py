@@ -200,7 +200,7 @@ class _Session:
         if self._options.until_nonfinite and self.record.first is not None and self._ends_for_all(step):
             self._enough = f"a value that is not finite was found in step {step.number}"
         elif self._options.steps and step.number >= self._options.steps:
-            self._enough = f"{step.number} steps were traced"
+            self._enough = "1 step was traced" if step.number == 1 else f"{step.number} steps were traced"
         return step
 
     def _ends_for_all(self, step: StepRecord) -> bool:

@@ -19,6 +19,7 @@ pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[v
 
 from amplint.report.trace import text
 from amplint.report.trace.page import render
+from amplint.report.trace.timeline import timeline
 from amplint.tracing.step_record import StepRecord, StepTotals
 from amplint.tracing.trace_record import LostGradients, TraceRecord
 from amplint.tracing.warnings import warnings_of
@@ -124,6 +125,24 @@ def test_a_loss_that_nothing_explains_is_told() -> None:
     lines = list(text.render(TraceRecord("train.py", "cpu", "2.13.0", steps=steps, totals=StepTotals(2))))
     assert "The loss of step 1 was not finite; what made it so was not seen." in lines
     assert not any(line.startswith("No value") for line in lines)
+
+
+def test_a_chart_with_nothing_to_draw_is_left_out() -> None:
+    pytest.importorskip("bokeh", reason="pages need bokeh: pip install 'amplint[trace]'")
+    steps = [
+        StepRecord(number, "train.py:9", "optimizer#1", False, scale=8.0, loss=math.nan, norm=math.inf)
+        for number in (1, 2)
+    ]
+    drawn = timeline(TraceRecord("train.py", "cpu", "2.13.0", steps=steps, totals=StepTotals(2, skipped=2)))
+    assert '"scale"' in drawn
+    assert '"text":"loss"' not in drawn
+    assert '"text":"norm of the gradients"' not in drawn
+
+
+def test_one_step_is_one() -> None:
+    steps = [StepRecord(1, "train.py:9", "optimizer#1", True, loss=1.0)]
+    record = TraceRecord("train.py", "cpu", "2.13.0", steps=steps, totals=StepTotals(1))
+    assert text.course_of(record) == "1 step, 0 skipped; loss 1"
 
 
 def test_lost_gradients_are_told_by_layer() -> None:

@@ -66,7 +66,8 @@ def course_of(record: TraceRecord) -> str:
     ]
     if totals.clipped:
         courses.append(f"clipping cut {totals.cuts} of {totals.clipped}")
-    return "; ".join([f"{totals.tried} steps, {totals.skipped} skipped", *filter(None, courses)])
+    steps_in_words = "1 step" if totals.tried == 1 else f"{totals.tried} steps"
+    return "; ".join([f"{steps_in_words}, {totals.skipped} skipped", *filter(None, courses)])
 
 
 def _course(name: str, form: str, values: Sequence[float | None]) -> str:

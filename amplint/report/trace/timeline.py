@@ -75,7 +75,10 @@ def timeline(record: TraceRecord) -> str:
 
 
 def _values(lane: Lane, steps: Sequence[StepRecord]) -> list[bool]:
-    return [any(read(step) is not None for step in steps) for _, _, read in lane.lines]
+    """Of each line, whether it has a value that can be drawn."""
+    return [
+        any((value := read(step)) is not None and math.isfinite(value) for step in steps) for _, _, read in lane.lines
+    ]
 
 
 def _figure(lane: Lane, record: TraceRecord, together: Any) -> figure:
