@@ -113,9 +113,9 @@ def _finding(file: File, constant: ConstantUse) -> Finding:
         note += "; 1e-4 would also keep the gradient finite"
     made = constant.operand.half_at
     related = (*file.related("computed in float16 here", made), *file.fact(Dtypes).caller(constant.operation))
-    message = f"The epsilon {eps} rounds to 0 when it is added to a float16 tensor"
+    message = f"The epsilon `{eps}` rounds to 0 when it is added to a float16 tensor"
     if constant.use is ConstantEffect.LOWER:
-        message = f"The lower bound {eps} rounds to 0 when a float16 tensor is clamped"
+        message = f"The lower bound `{eps}` rounds to 0 when a float16 tensor is clamped"
     needs = file.fact(Dtypes).needs(constant.operation)
     return Finding(
         file.range(constant.operation.node),

@@ -62,6 +62,12 @@ def test_the_navigation_leads_to_every_page() -> None:
     assert pages - set(re.findall(r": ([\w-]+\.md)", navigation)) == set()
 
 
+def test_the_colours_follow_the_system_until_a_reader_chooses(site: Path) -> None:
+    page = (site / "index.html").read_text("utf-8")
+    media = re.findall(r'data-md-color-media="([^"]*)"', page)
+    assert media[-3:] == ["(prefers-color-scheme)", "(prefers-color-scheme: light)", "(prefers-color-scheme: dark)"]
+
+
 def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
     for path in site.rglob("*.html"):
         page = Fetched()

@@ -105,8 +105,11 @@ class Storage:
         _put(self._folder / name, _seal(secret, name, data) + data)
         self._prune(Path(name).suffix, keep)
 
-    def clear(self) -> tuple[Path, int]:
-        """Remove what is kept, of this root and of others; gives the folder in which it lay, and of how many roots it was.
+    def clear(self, everything: bool = False) -> tuple[Path, int]:
+        """Remove what is kept; gives the folder in which it lay, and of how many roots it was.
+
+        Args:
+            everything: whether what is kept of other roots goes, too.
 
         Raises:
             OSError: the folder must not be used.
@@ -115,7 +118,8 @@ class Storage:
             _refuse_foreign(self._base, stat.S_IWOTH)
         except FileNotFoundError:
             return self._base, 0
-        return self._base, sum(map(_remove, _folders(self._base)))
+        folders = _folders(self._base)
+        return self._base, sum(_remove(each) for each in folders if everything or each == self._folder)
 
     def _secret(self) -> bytes:
         """What this user's files are sealed with.

@@ -124,21 +124,23 @@ def _refuse_collisions(packs: Mapping[str, Sequence[RuleInfo]]) -> None:
     Args:
         packs: the rules of each pack, by its name.
     """
-    seen: set[str] = set()
+    taken: dict[str, str] = {}
     owners: dict[str, str] = {}
     for pack, infos in packs.items():
         for info in infos:
-            if info.code in seen or info.name in seen:
-                raise RegistryError(
-                    f"{info.code} ({info.name}) shares its code or its name with another installed rule"
-                )
-            seen |= {info.code, info.name}
+            for word in (info.code, info.name):
+                other = taken.get(word)
+                if other == pack:
+                    raise RegistryError(f"rule pack {pack!r} has two rules `{word}`")
+                if other is not None:
+                    raise RegistryError(f"rule packs {other!r} and {pack!r} both have a rule `{word}`")
+                taken[word] = pack
             owner = owners.setdefault(info.code.rstrip("0123456789"), pack)
             if owner != pack:
                 raise RegistryError(
                     f"rule packs {owner!r} and {pack!r} share a code prefix: {info.code} needs other letters"
                 )
-    if not seen:
+    if not taken:
         raise RegistryError("no rules are installed; reinstall amplint")
 
 

@@ -74,7 +74,8 @@ def the_declared_fix_is_reached(rule: Rule, folder: Path) -> None:
     marks = (mark for fixture in fixtures_in(folder, rule.code) for mark in read_marks(fixture.source.text).expect)
     reached = {mark.applicability for mark in marks if mark.code == rule.code}
     assert reached, f"no fixture shows a finding of {rule.code}"
-    assert max(reached, key=claims.TRUST.index) == claims.declared_fixes()[rule.code]
+    best, declared = max(reached, key=claims.TRUST.index), claims.declared_fixes()[rule.code]
+    assert best == declared, f"{rule.code} declares `{declared}` fixes, and the best that its fixtures show is `{best}`"
 
 
 def rules_of(pack: str) -> list[Rule]:

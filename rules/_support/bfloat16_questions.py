@@ -8,6 +8,7 @@ from amplint.diagnostics import UNSAFE, Edit, Fix
 from amplint.rule import File
 
 from .call_edits import insert_arguments
+from .conditions import conditions_of
 
 _AVAILABLE, _CAPABILITY = "torch.cuda.is_available", "get_device_capability() >= (8, 0)"
 EMULATION = "including_emulation"
@@ -59,16 +60,6 @@ def hardware_question(file: File, at: cst.Call) -> tuple[str, tuple[Edit, ...]] 
 
 def _is_guarded(file: File, at: cst.Call) -> bool:
     """Whether something runs only where there is a GPU."""
-    below: cst.CSTNode = at
-    for above in file.tree.ancestors(at):
-        asked: cst.CSTNode | None = None
-        if isinstance(above, cst.BooleanOperation) and isinstance(above.operator, cst.And) and below is above.right:
-            asked = above.left
-        elif isinstance(above, cst.If) and below is above.body:
-            asked = above.test
-        elif isinstance(above, cst.FunctionDef):
-            break
-        if asked is not None and file.tree.text(asked) == "torch.cuda.is_available()":
-            return True
-        below = above
-    return False
+    return any(
+        isinstance(each, cst.Call) and file.names.all_in(each.func, {_AVAILABLE}) for each in conditions_of(file, at)
+    )

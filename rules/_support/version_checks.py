@@ -10,6 +10,7 @@ import libcst as cst
 from amplint.model.torch import names as torch_names
 from amplint.rule import File
 
+from .conditions import conjuncts
 from .protocol_edits import inside
 from .torch_versions import passes
 
@@ -126,13 +127,7 @@ def _is_passed_over(file: File, choice: cst.If | cst.IfExp, side: cst.CSTNode) -
         return False
     if side is choice.orelse:
         return passes(file, choice.test) is not False
-    return any(_is_gate(file, part) and passes(file, part) is not True for part in _conjuncts(choice.test))
-
-
-def _conjuncts(test: cst.BaseExpression) -> list[cst.BaseExpression]:
-    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
-        return [*_conjuncts(test.left), *_conjuncts(test.right)]
-    return [test]
+    return any(_is_gate(file, part) and passes(file, part) is not True for part in conjuncts(choice.test))
 
 
 def _tries_modern(file: File, attempt: cst.Try) -> bool:

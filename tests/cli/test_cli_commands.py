@@ -118,18 +118,41 @@ def test_the_version() -> None:
 
 def test_the_cache_is_removed_and_nothing_else() -> None:
     write(a=SAFE)
-    assert amplint("clean", "--cache-dir", "cache").stderr == "No cache in cache\n"
+    here = Path.cwd()
+    assert amplint("clean", "--cache-dir", "cache").stderr == f"No cache of {here} in cache\n"
     amplint("a.py", "--cache-dir", "cache")
     (folder,) = (path for path in Path("cache").iterdir() if path.is_dir())
     Path("cache/mine").mkdir()
     Path("cache/mine/x.cache").write_text("")
-    assert amplint("clean", "--cache-dir", "cache").stderr == "Removed the cache of 1 folder from cache\n"
+    assert amplint("clean", "--cache-dir", "cache").stderr == f"Removed the cache of {here} from cache\n"
     assert not folder.exists() and Path("cache/mine/x.cache").exists()
     assert codes(amplint("a.py", "--cache-dir", "cache")) == ["DEM101"]
     Path("amplint.toml").write_text("cache-dir = 'set'\n")
     amplint("a.py")
     assert amplint("clean", "-q").stderr == ""
     assert not list(Path("set").rglob("*.cache"))
+
+
+def test_the_caches_of_other_projects_stay_unless_all_are_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    write(a=SAFE)
+    cache = Path.cwd() / "cache"
+    projects = [Path("one"), Path("two"), Path("three")]
+    for project in projects:
+        (project / "src").mkdir(parents=True)
+        (project / "amplint.toml").write_text("")
+        (project / "src/a.py").write_text(SAFE)
+        amplint(str(project), "--cache-dir", str(cache))
+    assert len(list(cache.rglob("*.cache"))) == 3
+    root = Path.cwd() / "one"
+    monkeypatch.chdir(root / "src")
+    assert amplint("clean", "--cache-dir", str(cache)).stderr == f"Removed the cache of {root} from {cache}\n"
+    assert len(list(cache.rglob("*.cache"))) == 2
+    assert amplint("clean", "--cache-dir", str(cache)).stderr == f"No cache of {root} in {cache}\n"
+    assert (
+        amplint("clean", "--all", "--cache-dir", str(cache)).stderr == f"Removed the cache of 2 folders from {cache}\n"
+    )
+    assert not list(cache.rglob("*.cache"))
+    assert amplint("clean", "--all", "--cache-dir", str(cache)).stderr == f"No cache in {cache}\n"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX links")

@@ -105,6 +105,16 @@ def test_the_page_fits_a_phone(tmp_path: Path) -> None:
     assert answer(shown, heights, tmp_path, 390) == "1,1", "a code stands in one line"
 
 
+def test_a_phone_shows_folders_in_few_lines(tmp_path: Path) -> None:
+    for name in ("pruned_transducer_stateless", "zipformer_multijoiner_streaming"):
+        folder = Path("egs/librispeech/ASR", name)
+        folder.mkdir(parents=True)
+        (folder / "train.py").write_text(SAFE + UNSAFE)
+    lines = "[...page.querySelectorAll('.counts tr td:first-child code')].map(one => one.getClientRects().length)"
+    shown = [int(one) for one in answer(page("egs"), lines, tmp_path, 390).split(",")]
+    assert len(shown) == 4 and max(shown) <= 3
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

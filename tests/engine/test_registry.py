@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -92,12 +93,25 @@ def test_a_missing_pack_is_named(tmp_path: Path, question: str) -> None:
 
 
 @both
-@pytest.mark.parametrize(("code", "name"), [("AMP213", "bad-house"), ("HOUSE001", "positional-amp-argument")])
-def test_a_code_or_name_taken_twice_is_refused(tmp_path: Path, question: str, code: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("code", "name", "shared"),
+    [("AMP213", "bad-house", "AMP213"), ("HOUSE001", "positional-amp-argument", "positional-amp-argument")],
+)
+def test_a_code_or_name_taken_twice_is_refused(
+    tmp_path: Path, question: str, code: str, name: str, shared: str
+) -> None:
     make_pack(tmp_path, "my_rules", house001=RULE.format(code=code, name=name))
     run = ask(tmp_path, question)
-    assert run.stdout.startswith("RegistryError: ")
-    assert run.stdout.endswith("shares its code or its name with another installed rule\n")
+    assert re.fullmatch("RegistryError: rule packs '(.+)' and '(.+)' both have a rule `(.+)`\n", run.stdout)
+    assert f"`{shared}`" in run.stdout and "'my_rules'" in run.stdout and "'amplint_rules'" in run.stdout
+
+
+@both
+def test_a_code_taken_twice_in_one_pack_is_refused(tmp_path: Path, question: str) -> None:
+    twice = {f"house00{number}": RULE.format(code="HOUSE001", name=f"bad-house-{number}") for number in (1, 2)}
+    make_pack(tmp_path, "my_rules", **twice)
+    run = ask(tmp_path, question)
+    assert run.stdout == "RegistryError: rule pack 'my_rules' has two rules `HOUSE001`\n"
 
 
 @both

@@ -62,6 +62,14 @@ def test_a_finding_without_a_mark_fails_them(pack: Path) -> None:
     assert "findings_are_those_marked" in ran.stdout
 
 
+def test_a_rule_that_declares_what_no_fixture_shows_is_told_so(pack: Path) -> None:
+    module = pack.with_name("site") / "team_amp_rules" / "team101_region_without_dtype.py"
+    text = module.read_text().replace("import UNSAFE", "import SAFE, UNSAFE")
+    module.write_text(text.replace("fix=UNSAFE", "fix=SAFE"))
+    ran = own_tests(pack)
+    assert "TEAM101 declares `safe` fixes, and the best that its fixtures show is `unsafe`" in ran.stdout
+
+
 def test_what_fixes_make_is_written_again(pack: Path) -> None:
     written = pack / "fixtures" / "team101_region_without_dtype" / "flagged_option.fixed.py"
     text = written.read_text()
