@@ -9,14 +9,14 @@ import libcst as cst
 from amplint.rule import File
 
 
-def conjuncts(test: cst.BaseExpression) -> list[cst.BaseExpression]:
+def parts_that_hold(test: cst.BaseExpression) -> list[cst.BaseExpression]:
     """The parts of a condition that all hold where it holds: `a`, `b` and `c` of `a and b and c`.
 
     Args:
         test: the condition.
     """
     if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
-        return [*conjuncts(test.left), *conjuncts(test.right)]
+        return [*parts_that_hold(test.left), *parts_that_hold(test.right)]
     return [test]
 
 
@@ -32,7 +32,7 @@ def conditions_of(file: File, node: cst.CSTNode) -> Iterator[cst.BaseExpression]
         if isinstance(above, (cst.FunctionDef, cst.Lambda)):
             return
         if isinstance(above, cst.BooleanOperation) and isinstance(above.operator, cst.And) and below is above.right:
-            yield from conjuncts(above.left)
+            yield from parts_that_hold(above.left)
         elif isinstance(above, (cst.If, cst.IfExp)) and below is above.body:
-            yield from conjuncts(above.test)
+            yield from parts_that_hold(above.test)
         below = above

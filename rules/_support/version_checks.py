@@ -10,7 +10,7 @@ import libcst as cst
 from amplint.model.torch import names as torch_names
 from amplint.rule import File
 
-from .conditions import conjuncts
+from .conditions import parts_that_hold
 from .protocol_edits import inside
 from .torch_versions import passes
 
@@ -127,7 +127,7 @@ def _is_passed_over(file: File, choice: cst.If | cst.IfExp, side: cst.CSTNode) -
         return False
     if side is choice.orelse:
         return passes(file, choice.test) is not False
-    return any(_is_gate(file, part) and passes(file, part) is not True for part in conjuncts(choice.test))
+    return any(_is_gate(file, part) and passes(file, part) is not True for part in parts_that_hold(choice.test))
 
 
 def _tries_modern(file: File, attempt: cst.Try) -> bool:
