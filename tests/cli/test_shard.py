@@ -51,6 +51,11 @@ def found(*arguments: str) -> list[str]:
     return sorted(done.stdout.splitlines())
 
 
+def without_note(line: str) -> str:
+    """A finding without its note, which names a file that uses mixed precision where that is one of the run."""
+    return json.dumps(json.loads(line) | {"note": None}, sort_keys=True)
+
+
 @pytest.mark.parametrize("parts", [2, 5])
 def test_what_callers_in_other_parts_give_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: int) -> None:
     monkeypatch.chdir(tmp_path)
@@ -70,7 +75,7 @@ def test_the_parts_of_the_fixtures_say_what_a_run_on_all_says() -> None:
     folder = str(ROOT / "fixtures" / "amp302_eps_underflow")
     more = str(ROOT / "fixtures" / "amp208_custom_function_without_amp")
     split = [found(folder, more, "--shard", f"{part}/3") for part in (1, 2, 3)]
-    assert sorted(sum(split, [])) == found(folder, more)
+    assert sorted(map(without_note, sum(split, []))) == sorted(map(without_note, found(folder, more)))
 
 
 @pytest.mark.usefixtures("demo_rules")
