@@ -92,6 +92,7 @@ class ModeSummary:
         scaled: whether a scaler was on.
         losses: of the first turn.
         problem: why the program failed in this mode; empty where it did not.
+        turns: the median seconds of a step in each turn: turns differ by what else the machine does.
     """
 
     mode: str
@@ -111,6 +112,7 @@ class ModeSummary:
     scaled: bool
     losses: tuple[float, ...]
     problem: str = ""
+    turns: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

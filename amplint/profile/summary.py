@@ -44,6 +44,7 @@ def _of_mode(mode: str, turns: Sequence[TurnRecord], reference: dict[int, TurnRe
         mode == FLOAT16 and any(turn.scalers for turn in turns),
         turns[0].losses,
         next((turn.problem for turn in turns if turn.exit_code or not turn.times), ""),
+        tuple(statistics.median(step.seconds for step in turn.times) for turn in turns if turn.times),
     )  # fmt: skip
 
 

@@ -8,12 +8,19 @@ from amplint.profile.advice import advise
 from amplint.profile.profile_record import Advice, LayerLook, ModeSummary, ProfileRecord, TurnRecord
 
 
-def mode(name: str, steps: int, milliseconds: tuple[float, float, float], between: float = 0.0) -> ModeSummary:
-    """A mode with the quartiles of its times."""
+def mode(
+    name: str,
+    steps: int,
+    milliseconds: tuple[float, float, float],
+    between: float = 0.0,
+    turns: tuple[float, ...] = (),
+) -> ModeSummary:
+    """A mode with the quartiles of its times, and the medians of its turns."""
     low, median, high = (one / 1000 for one in milliseconds)
     return ModeSummary(
-        name, steps, median, low, high, between, 0.0, None, None, None, steps, 0, 0.0, False, False, (1.0,)
-    )
+        name, steps, median, low, high, between, 0.0, None, None, None, steps, 0, 0.0, False, False, (1.0,),
+        turns=tuple(one / 1000 for one in turns),
+    )  # fmt: skip
 
 
 def advice(plain: ModeSummary, half: ModeSummary, mean_operation: float = 1e-3) -> Advice:
@@ -52,6 +59,15 @@ def test_times_that_overlap_say_nothing_and_how_many_steps_would() -> None:
 )
 def test_many_steps_tell(half: tuple[float, float, float], said: str) -> None:
     assert advice(mode("float32", 3000, (170, 174, 179)), mode("bfloat16", 3000, half)).headline == said
+
+
+@pytest.mark.parametrize(
+    ("turns", "said"),
+    [((71, 132, 139), "These runs cannot tell whether AMP pays"), ((131, 132, 134), "Train in bfloat16.")],
+)
+def test_turns_that_differ_more_than_their_steps_say_nothing(turns: tuple[float, ...], said: str) -> None:
+    plain = mode("float32", 60, (71, 132, 139), turns=turns)
+    assert advice(plain, mode("bfloat16", 60, (79.7, 80.1, 84), turns=(80, 80.1, 82))).headline.startswith(said)
 
 
 def test_what_is_much_slower_is_said_to_be_so_after_few_steps() -> None:
