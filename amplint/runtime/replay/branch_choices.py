@@ -39,7 +39,7 @@ def answers(test: Test, away: bool | None) -> tuple[Answer, ...]:
     modulo = _MODULO.search(test.key)
     if modulo is not None and "len" in test.key:  # batches left over at the end
         return (YES, NO) if modulo[2] is not None else (NO, YES)
-    if modulo is not None and test.kind in ("varying", "moment", "range", "config", "gate"):
+    if modulo is not None and test.kind in ("varying", "moment", "config", "gate"):
         period = int(modulo[1]) if modulo[1].isdigit() and 1 < int(modulo[1]) <= _MAX_PERIOD else PERIOD
         return (Answer(modulo[2] is not None, period), YES, NO)
     if test.kind in ("gate", "skipped"):
