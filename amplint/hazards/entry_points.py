@@ -11,6 +11,7 @@ import libcst as cst
 from amplint.hazards.class_switches import as_switched_by
 from amplint.hazards.happenings import Happenings
 from amplint.hazards.objects_in_reach import objects_in
+from amplint.hazards.possible_hazards import PossibleHazards
 from amplint.hazards.unscaling import Unscaling
 from amplint.lowering.graph_tools import events_in
 from amplint.lowering.graphs import Graphs
@@ -200,9 +201,12 @@ def _scale_nothing(functions: Collection[Function]) -> bool:
 
 
 def worth_exploring(entries: Sequence[Entry]) -> Iterator[Entry]:
-    """The entries without those in which nothing happens but one call of another entry, as in many a `main` and module."""
-    alone = {entry.function.key for entry in entries if not entry.heir}
-    return (entry for entry in entries if entry.heir or _hands_nothing_to(entry.sliced) not in alone)
+    """The entries in which a hazard is possible, without those in which nothing happens but one call of another entry, as in
+    many a `main` and module."""
+    possible = {id(entry.functions): PossibleHazards(entry.functions) for entry in entries}
+    hazardous = [entry for entry in entries if possible[id(entry.functions)].any_in(entry.function.key)]
+    alone = {entry.function.key for entry in hazardous if not entry.heir}
+    return (entry for entry in hazardous if entry.heir or _hands_nothing_to(entry.sliced) not in alone)
 
 
 def _hands_nothing_to(function: Function) -> str:
