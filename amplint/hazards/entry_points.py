@@ -6,12 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 
-import libcst as cst
-
 from amplint.hazards.class_switches import as_switched_by
 from amplint.hazards.happenings import Happenings
 from amplint.hazards.objects_in_reach import objects_in
 from amplint.hazards.possible_hazards import PossibleHazards
+from amplint.hazards.training_code import TrainingCode
 from amplint.hazards.unscaling import Unscaling
 from amplint.lowering.graph_tools import events_in
 from amplint.lowering.graphs import Graphs
@@ -23,7 +22,6 @@ from amplint.model.exploration.effects import Flows
 from amplint.model.exploration.explorer import Explorer
 from amplint.model.exploration.written_explorations import Exploration, basis_of
 from amplint.model.records import changed, frozen
-from amplint.model.torch.names import AUTOCAST, GRAD_SCALER
 from amplint.syntax.classes import ClassInfo
 from amplint.system.memory import Kept, in_use
 
@@ -84,7 +82,7 @@ class Entries:
     @cached_property
     def all(self) -> tuple[Entry, ...]:
         """What is explored, in the order of the file."""
-        if not self._trains():
+        if not TrainingCode(self._program).is_there:
             return ()
         roots = list(self._roots())
         keys: dict[int, list[str]] = {}
@@ -118,21 +116,6 @@ class Entries:
     def unscaling(self) -> Unscaling:
         """Who unscales in the file."""
         return Unscaling(self._program)
-
-    def _trains(self) -> bool:
-        """Whether the file calls anything by the names of the protocol, or makes a scaler or a region that other files work
-        with or in; without, no graph needs to be made."""
-        called = {
-            call.func.attr.value for call in self._program.tree.find(cst.Call) if type(call.func) is cst.Attribute
-        }
-        if "backward" in called or {"step", "update"} <= called or {"step", "scale"} <= called:
-            return True
-        clips = any("clip_grad" in name for name in called)
-        reads = any(each.attr.value == "grad" for each in self._program.tree.find(cst.Attribute))
-        hands_on = clips or reads or "step" in called or any(self._program.names.references(GRAD_SCALER | AUTOCAST))
-        if hands_on and self._program.leads_elsewhere():
-            return True
-        return (clips or reads or "step" in called) and bool(self._program.templates)
 
     @cached_property
     def _nothing_scales(self) -> bool:

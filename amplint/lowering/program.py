@@ -247,10 +247,6 @@ class Program:
         """Whether a word of the protocol stands in a function, or it is the module."""
         return isinstance(node, cst.Module) or any(map(_TELLING_WORD.search, self.tree.words(node)))
 
-    def leads_elsewhere(self) -> bool:
-        """Whether some call runs a function of another file."""
-        return any(True for _ in self._led_to())
-
     def _led_to(self) -> Iterator[cst.FunctionDef]:
         """The functions of other files that calls run."""
         found = map(self.callees.of, self.tree.find(cst.Call))
