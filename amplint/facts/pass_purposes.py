@@ -77,7 +77,7 @@ class Purposes:
         """Whether a mode is set under a condition that the call does not depend on as well."""
         around = set(self._tree.ancestors(call))
         choices = (above for above in self._tree.ancestors(mode) if isinstance(above, (cst.If, cst.IfExp)))
-        return any(above not in around for above in choices) or self._exclude(mode, call)
+        return any(above not in around for above in choices) or self._tree.exclude_each_other(mode, call)
 
     def _serves_step(self, call: cst.Call, home: cst.CSTNode) -> bool:
         """Whether a pass without gradients makes targets for the training step around it, in the same iteration."""
@@ -86,7 +86,7 @@ class Purposes:
         evals = (each for each, _ in self._file.flow.methods("eval"))
         return (
             loop is not None
-            and any(not self._exclude(call, each) for each in around)
+            and any(not self._tree.exclude_each_other(call, each) for each in around)
             and not any(self._loop(each) is loop for each in evals)
         )
 
@@ -94,17 +94,6 @@ class Purposes:
         """The innermost loop around a node in its function."""
         loop = self._tree.enclosing(node, cst.For, cst.While, cst.FunctionDef)
         return loop if isinstance(loop, (cst.For, cst.While)) else None
-
-    def _exclude(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
-        """Whether two nodes stand in different branches of one `if`."""
-        branches: dict[cst.CSTNode, cst.CSTNode] = {
-            above: below for below, above in self._steps_up(one) if isinstance(above, cst.If)
-        }
-        return any(branches.get(above, below) is not below for below, above in self._steps_up(other))
-
-    def _steps_up(self, node: cst.CSTNode) -> list[tuple[cst.CSTNode, cst.CSTNode]]:
-        above = list(self._tree.ancestors(node))
-        return list(zip((node, *above), above))
 
     def _home(self, node: cst.CSTNode) -> cst.CSTNode:
         return self._tree.enclosing(node, cst.FunctionDef) or self._tree.module

@@ -34,6 +34,13 @@ def _last(node: cst.CSTNode) -> cst.CSTNode:
     return node
 
 
+def _asked_by(node: cst.CSTNode) -> cst.BaseExpression | None:
+    """What a branch decides by, which runs whichever side it takes; None for what is no branch."""
+    if isinstance(node, cst.Match):
+        return node.subject
+    return node.test if isinstance(node, (cst.If, cst.IfExp)) else None
+
+
 class Tree:
     """The statements in some rows of one file.
 
@@ -176,6 +183,24 @@ class Tree:
         while above is not None and type(above) not in kinds:
             above = self._parents.get(id(above))
         return above
+
+    def sides(self, node: cst.CSTNode) -> tuple[tuple[cst.CSTNode, cst.CSTNode], ...]:
+        """The branches around a node, each with the side that it stands on; a condition is on no side."""
+        inside = (node, *self.ancestors(node))
+        around = zip(inside, inside[1:])
+        return tuple(
+            (above, side) for side, above in around if (asked := _asked_by(above)) is not None and asked is not side
+        )
+
+    def exclude_each_other(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
+        """Whether two nodes stand on different sides of one branch.
+
+        Args:
+            one: a node.
+            other: another node.
+        """
+        sides = dict(self.sides(one))
+        return any(sides.get(branch, side) is not side for branch, side in self.sides(other))
 
     def function(self, node: cst.CSTNode) -> cst.FunctionDef | cst.Lambda | None:
         """The function or lambda that a node stands in; None at the top of a module."""

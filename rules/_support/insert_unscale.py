@@ -18,7 +18,6 @@ KINDS = (HazardKind.CLIP_BEFORE_UNSCALE, HazardKind.GRAD_READ_BEFORE_UNSCALE)
 """The uses of gradients that an `unscale_` must come before."""
 SHOWN_LATE = {"step": "what was scaled is unscaled only here", "unscaled": "what was scaled is unscaled only here"}
 """The other half of a use of gradients whose backward pass is not in sight, by label."""
-_BRANCHES = (cst.If, cst.IfExp, cst.Match)
 _OTHER_TIMES = "the optimizer does not step whenever this line runs"
 
 
@@ -116,11 +115,11 @@ class _Uses:
         for kind in KINDS:
             for found in file.analysis.of(kind, elsewhere=True):
                 alike = self._nodes.setdefault(self._gradients(found), {})
-                alike.setdefault(_sides(self._file, found.node), []).append(found.node)
+                alike.setdefault(self._file.tree.sides(found.node), []).append(found.node)
 
     def beside(self, found: Found) -> _Users:
         """The uses of the same gradients that may happen in one iteration with this one."""
-        gradients, sides = self._gradients(found), _sides(self._file, found.node)
+        gradients, sides = self._gradients(found), self._file.tree.sides(found.node)
         if (gradients, sides) not in self._users:
             alike = self._nodes[gradients]
             nodes = [node for each in alike if not _exclude_each_other(each, sides) for node in alike[each]]
@@ -132,21 +131,9 @@ class _Uses:
         return found.hazard.scaler, found.hazard.optimizer, found.hazard.at("scaled"), home
 
 
-def _sides(file: File, node: cst.CSTNode) -> _Sides:
-    inside = (node, *file.tree.ancestors(node))
-    around = ((above, part) for part, above in zip(inside, inside[1:]) if isinstance(above, _BRANCHES))
-    return tuple((above, part) for above, part in around if part is not _asked_by(above))
-
-
-def _asked_by(branch: cst.If | cst.IfExp | cst.Match) -> cst.BaseExpression:
-    """What a branch decides by, which runs whichever side it takes."""
-    return branch.subject if isinstance(branch, cst.Match) else branch.test
-
-
 def _beside(file: File, calls: list[cst.Call], use: cst.CSTNode) -> list[cst.Call]:
     """The calls that may run in one iteration with a use: none on another side of a branch around it."""
-    sides = _sides(file, use)
-    return [call for call in calls if not _exclude_each_other(_sides(file, call), sides)]
+    return [call for call in calls if not file.tree.exclude_each_other(call, use)]
 
 
 def _exclude_each_other(one: _Sides, other: _Sides) -> bool:
