@@ -55,6 +55,8 @@ def unrestored(
         for call, holder in scalers.loads(state.key):
             assert isinstance(call.func, cst.Attribute)
             loaded = steppers.of(call.func.value)
+            if _is_another_display(steppers.flow, holder, state.place):
+                continue
             if loaded is not None and path_of(loaded.scaler) == path_of(pair.scaler):
                 yield Unrestored(call, holder, pair, *beside)
 
@@ -89,6 +91,12 @@ def _beside(flow: ValueFlow, state: SavedState, scalers: ScalerStates) -> tuple[
     if state.container:
         kept += [(literal_key(target), target, value) for target, value in flow.put(state.container, state.place)]
     return next(((key, at) for key, at, value in kept if key and scalers.holds_state(value)), None)
+
+
+def _is_another_display(flow: ValueFlow, holder: cst.BaseExpression, checkpoint: cst.BaseExpression) -> bool:
+    """Whether states are loaded from a dict that the file puts together, and which is not this checkpoint."""
+    values = list(flow.values(holder))
+    return any(isinstance(value, cst.Dict) for value in values) and checkpoint not in values
 
 
 def _is_read(tree: Tree, key: str) -> bool:

@@ -13,6 +13,7 @@ from amplint.facts.restored_checkpoints import Unrestored, unrestored
 from amplint.facts.save_helpers import SaveHelpers, is_for_saving
 from amplint.facts.scaler_checkpoints import ScalerStates, wrappers_of
 from amplint.facts.scaler_reach import ConfinedScalers
+from amplint.facts.scalers_at_hand import ScalersAtHand
 from amplint.file import File
 from amplint.model import vocabulary
 from amplint.roles.call_targets import Callee
@@ -47,11 +48,11 @@ class Checkpoints:
     def __init__(self, file: File) -> None:
         self._callees, self._classes = file.callees, file.classes
         self._tree, self._names, self._roles = file.tree, file.names, file.roles
-        self._wrappers = file.fact(wrappers_of)
-        self._steppers = Steppers(self._tree, self._roles, self._wrappers)
+        self._steppers = Steppers(self._tree, self._roles, file.fact(wrappers_of))
         self._states = file.fact(OptimizerStates)
         self._helpers = file.fact(SaveHelpers)
         self._confined = file.fact(ConfinedScalers)
+        self._at_hand = ScalersAtHand(file, self._steppers)
         self.scaler_states = file.fact(ScalerStates)
 
     @cached_property
@@ -100,34 +101,14 @@ class Checkpoints:
             return  # the scaler's state has a place of its own
         for state in self._states.found:
             pair = self._steppers.of(state.optimizer)
-            if pair is None or not self._is_held(pair.scaler, state):
+            if pair is None or not self._at_hand.is_known(pair, state.place):
                 continue
             if state.open and not self._is_confined(pair):
                 continue
-            if registers(state.place) and not self._is_made_here(pair.scaler):
+            if registers(state.place) and not self._at_hand.is_made(pair.scaler):
                 continue  # whoever makes the scaler may register it
             if self._is_saved(state) and not self._is_kept_with(state):
                 yield Incomplete(state.place, pair, state)
-
-    def _is_held(self, scaler: cst.BaseExpression, state: SavedState) -> bool:
-        """Whether a scaler is made in this file, or known where the checkpoint is put together: else its owner may save it."""
-        if path_of(scaler).startswith("self."):
-            return True
-        given = self._tree.enclosing(scaler, cst.FunctionDef)
-        return self._is_made(scaler) or given is None or given in self._tree.ancestors(state.place)
-
-    def _is_made(self, scaler: cst.BaseExpression, callers: int = _MAX_CALLERS) -> bool:
-        """Whether a scaler is made in this file: in its function, or by one that hands it on."""
-        values = list(self._roles.values(scaler))
-        if self._wrappers.of(scaler) is not None or any(self._roles.made_by(value) is not None for value in values):
-            return True
-        given = self._steppers.flow.given(scaler) if callers else ()
-        return any(self._is_made(each, callers - 1) if path_of(each) else self._roles.made_by(each) for each in given)
-
-    def _is_made_here(self, scaler: cst.BaseExpression) -> bool:
-        """Whether the text of this file makes a scaler."""
-        made = (value for value in self._roles.values(scaler) if self._roles.made_by(value) is not None)
-        return any(self._tree.root(value) is self._tree.module for value in made)
 
     def _is_saved(self, state: SavedState) -> bool:
         """Whether a state is saved: where it is taken, or by those that get it from there."""
@@ -165,7 +146,7 @@ class Checkpoints:
                 if callee is not None and self._helpers.keeps_scaler(callee.node):
                     return True
                 group.append(callee.node if callee is not None else None)
-        return any(each in self.scaler_states.keepers for each in group)
+        return self.scaler_states.serve(state, group)
 
     @staticmethod
     def _hands_on(call: cst.Call, state: SavedState) -> bool:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cached_property
 
 import libcst as cst
 
-from amplint.facts.optimizer_checkpoints import registers, says_save
+from amplint.facts.optimizer_checkpoints import SavedState, registers, says_save
 from amplint.file import File
 from amplint.model import vocabulary
 from amplint.roles.scaler_wrappers import ScalerWrappers
-from amplint.syntax.access_paths import literal_key, path_of
+from amplint.syntax.access_paths import called_name, elements, literal_key, path_of
 from amplint.syntax.nodes import is_reference, within
 
 
 def wrappers_of(file: File) -> ScalerWrappers:
     """The objects of a file that step through a scaler of their own."""
-    return ScalerWrappers(file.classes, file.roles)
+    return ScalerWrappers(file.tree, file.classes, file.roles)
 
 
 class ScalerStates:
@@ -29,9 +30,35 @@ class ScalerStates:
     @cached_property
     def keepers(self) -> set[cst.CSTNode | None]:
         """The functions (None: the module) that put the state of a scaler somewhere."""
+        return {self._tree.function(node) for node in self._kept}
+
+    @cached_property
+    def _kept(self) -> list[cst.CSTNode]:
+        """The calls, elements and keys by which the state of a scaler is put somewhere."""
         nodes = [*self._tree.find(cst.Call), *self._tree.find(cst.DictElement), *self._tree.find(cst.Subscript)]
         kept = (node for node in nodes if self._is_kept_by(node))
-        return {self._tree.function(node) for node in kept if self._wrappers.around(node) is None}
+        return [node for node in kept if self._wrappers.around(node) is None]
+
+    def serve(self, state: SavedState, functions: Collection[cst.CSTNode | None]) -> bool:
+        """Whether the state of a scaler is kept for the checkpoint that holds an optimizer's.
+
+        Args:
+            state: the state of the optimizer, in its checkpoint.
+            functions: those that may keep it (None: the module).
+        """
+        kept = (node for node in self._kept if self._tree.function(node) in functions)
+        return any(not self._is_of_another(node, state) for node in kept)
+
+    def _is_of_another(self, kept: cst.CSTNode, state: SavedState) -> bool:
+        """Whether a scaler's state is that of another checkpoint, which beside it holds nothing that this one lacks."""
+        around = (each for each in (kept, *self._tree.ancestors(kept)) if isinstance(each, (cst.Dict, cst.Call)))
+        other = next((each for each in around if isinstance(each, cst.Dict) or called_name(each) == "dict"), None)
+        if other is None or other is state.place or self._tree.exclude_each_other(other, state.place):
+            return False
+        own, others = dict(elements(state.place)), dict(elements(other))
+        beside = {key for key, each in others.items() if not self._is_kept_under(key, each.value)}
+        same = state.key in beside and self._tree.text(own[state.key].value) == self._tree.text(others[state.key].value)
+        return same and "" not in beside and beside <= own.keys()
 
     def kept_by(self, function: cst.FunctionDef) -> bool:
         """Whether a function, of this file or of another one, puts the state of a scaler somewhere."""
@@ -78,7 +105,7 @@ class ScalerStates:
         named = vocabulary.SCALER_ITSELF.search(path_of(node)) is not None
         if named or self._roles.of(node).role == "scaler" or self._is_apex(node):
             return True
-        return self._wrappers.of(node) is not None
+        return self._wrappers.may_name(node)
 
     def _may_be_scaler(self, owner: cst.BaseExpression) -> bool:
         """Whether the object of which a state is taken, or which gets one, is a scaler; so no flag."""
@@ -91,8 +118,10 @@ class ScalerStates:
             scaler: the path of the scaler.
             method: the name of the method.
         """
-        info = self._wrappers.of(scaler)
-        return info is None or info.method(method) is not None
+        if not self._wrappers.may_name(scaler):
+            return True
+        classes = self._wrappers.named_classes(scaler)
+        return all(info is not None and info.method(method) is not None for info in classes)
 
     def holds_state(self, node: cst.BaseExpression) -> bool:
         """Whether an expression is the state of a scaler: `scaler.state_dict()`, or that if there is one."""

@@ -65,7 +65,7 @@ class Callees:
         self._classes = classes
         self._imports = imports
         self._roles = roles
-        self._wrappers = ScalerWrappers(classes, roles)
+        self._wrappers = ScalerWrappers(tree, classes, roles)
         self._enter = enter
         self._known: dict[tuple[int, int, bool], tuple[cst.Call, Callee | None]] = {}
 

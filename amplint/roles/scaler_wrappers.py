@@ -9,27 +9,49 @@ from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import params_of
 from amplint.syntax.classes import Classes, ClassInfo
 from amplint.syntax.nodes import within
+from amplint.syntax.tree import Tree
 
 
 class ScalerWrappers:
     """The objects of one file that step through a scaler of their own (`NativeScaler`), told by what their classes do.
 
     Args:
+        tree: the file.
         classes: the classes in sight.
         roles: what objects are.
     """
 
-    def __init__(self, classes: Classes, roles: Roles) -> None:
-        self._classes, self._roles = classes, roles
+    def __init__(self, tree: Tree, classes: Classes, roles: Roles) -> None:
+        self._tree, self._classes, self._roles = tree, classes, roles
         self._known: dict[cst.ClassDef, bool] = {}
 
-    def of(self, node: cst.BaseExpression) -> ClassInfo | None:
-        """The class of such an object that an expression names or makes; None for anything else."""
+    def may_name(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression names or makes such an object, or one of several between which a branch chooses.
+
+        Args:
+            node: any expression.
+        """
+        made = self._made(node)
+        others = [value for value, info in made if info is None or not self.is_one(info)]
+        wrappers = [value for value, info in made if info is not None and self.is_one(info)]
+        return bool(wrappers) and all(
+            self._tree.exclude_each_other(wrapper, other) for wrapper in wrappers for other in others
+        )
+
+    def named_classes(self, node: cst.BaseExpression) -> set[ClassInfo | None]:
+        """The classes of all objects that an expression may name or make, but for `None`; None for one that is unknown.
+
+        Args:
+            node: any expression.
+        """
+        return {info for _, info in self._made(node)}
+
+    def _made(self, node: cst.BaseExpression) -> list[tuple[cst.BaseExpression, ClassInfo | None]]:
+        """The expressions that make what another one names, but for `None`, each with the class of what it makes."""
         flow = self._roles.flow
         values = (list(flow.values(node)) or list(flow.given(node))) if path_of(node) else [node]
-        found = {self._classes.instance_of(value) for value in values if path_of(value) != "None"}
-        info = found.pop() if len(found) == 1 else None
-        return info if info is not None and self.is_one(info) else None
+        sides = [side for value in values for side in _sides(value)]
+        return [(side, self._classes.instance_of(side)) for side in sides if path_of(side) != "None"]
 
     def around(self, node: cst.CSTNode) -> ClassInfo | None:
         """The class of such objects whose method a node stands in."""
@@ -66,3 +88,8 @@ def _steps_through(node: cst.CSTNode, scalers: set[str], method: cst.FunctionDef
         return False
     is_step = node.func.attr.value == "step" and path_of(node.func.value) in scalers
     return is_step and path_of(node.args[0].value) in {each.name.value for each in params_of(method)}
+
+
+def _sides(value: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """What a value may be, as a conditional expression has it."""
+    return [*_sides(value.body), *_sides(value.orelse)] if type(value) is cst.IfExp else [value]

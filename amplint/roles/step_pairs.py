@@ -59,7 +59,7 @@ class Steppers:
         if not optimizers:
             return
         called = [call.func, call.func.value] if isinstance(call.func, cst.Attribute) else [call.func]
-        wrappers = [each for each in called if self._wrappers.of(each) is not None]
+        wrappers = [each for each in called if self._wrappers.may_name(each)]
         scalers = wrappers or [each for each in given if self._is_scaler(each)]
         yield from (StepPair(scaler, optimizer, call) for scaler in scalers[:1] for optimizer in optimizers)
 
@@ -73,7 +73,7 @@ class Steppers:
         facts = self._roles.of(node)
         if facts.role == "scaler":
             return facts.enabled != "no"
-        return self._wrappers.of(node) is not None
+        return self._wrappers.may_name(node)
 
     def of(self, optimizer: cst.BaseExpression, depth: int = 0) -> StepPair | None:
         """How an optimizer is stepped through a scaler, if it is.
