@@ -4,8 +4,10 @@
 Flags the place where the state of an optimizer, which an enabled scaler steps, goes into a checkpoint without the state
 of the scaler: a dict, a key, a file of its own, or a helper that would take the scaler if you gave it one. Checkpoints
 are followed through variables, later keys and helpers, also into other files and objects that were given the optimizer.
-An object around a scaler (`NativeScaler`) counts as one. An optimizer that is registered with a checkpointer
-(`checkpointer.add_recoverable("optimizer", optimizer)`) is flagged if the file makes the scaler and registers it nowhere.
+An object around a scaler (`NativeScaler`) counts as one, also where an option may choose another object instead. An
+optimizer that is registered with a checkpointer (`checkpointer.add_recoverable("optimizer", optimizer)`) is flagged if
+the file makes the scaler and registers it nowhere. Beside a checkpoint that has the scaler's state, another one is
+flagged if it is saved in the same loop and holds all the rest, as the best of all epochs often does.
 Where the scaler's state is saved, it flags the load of the optimizer's state from the same checkpoint, if nothing in the
 file loads the scaler's.
 
@@ -64,9 +66,9 @@ fix where the scaler is out of reach, as in a helper that would need a parameter
 ## Limitations
 A checkpoint that something unknown may add to (`**extra`, a callback that gets the dict) is flagged only if nothing
 unknown gets at the scaler. One that a function of unknown source puts together is not flagged; nor is one of a scaler
-that has no life of its own, because each epoch makes another (AMP113). A checkpointer that a function is given is
-flagged where it is told how far the training has come, and the function keeps its scaler to itself. What a test saves,
-nobody resumes from.
+that has no life of its own, because each epoch makes another (AMP113), or whose scale is saved as a number. A
+checkpointer that a function is given is flagged where it is told how far the training has come, and the function keeps
+its scaler to itself. What a test saves, nobody resumes from.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training

@@ -40,17 +40,20 @@ class ScalerStates:
         return [node for node in kept if self._wrappers.around(node) is None]
 
     def serve(self, state: SavedState, functions: Collection[cst.CSTNode | None]) -> bool:
-        """Whether the state of a scaler is kept for the checkpoint that holds an optimizer's.
+        """Whether the state of a scaler is kept for the checkpoint that holds an optimizer's, or at least its scale.
 
         Args:
             state: the state of the optimizer, in its checkpoint.
             functions: those that may keep it (None: the module).
         """
         kept = (node for node in self._kept if self._tree.function(node) in functions)
-        return any(not self._is_of_another(node, state) for node in kept)
+        return any(not self._is_of_another(node, state) for node in kept) or self._holds_scale(state)
 
     def _is_of_another(self, kept: cst.CSTNode, state: SavedState) -> bool:
-        """Whether a scaler's state is that of another checkpoint, which beside it holds nothing that this one lacks."""
+        """Whether a scaler's state is that of another checkpoint, which beside it holds nothing that this one lacks.
+
+        One that is saved when the training is over, or of which more becomes than a file, is none to compare with.
+        """
         around = (each for each in (kept, *self._tree.ancestors(kept)) if isinstance(each, (cst.Dict, cst.Call)))
         other = next((each for each in around if isinstance(each, cst.Dict) or called_name(each) == "dict"), None)
         if other is None or other is state.place or self._tree.exclude_each_other(other, state.place):
@@ -58,7 +61,32 @@ class ScalerStates:
         own, others = dict(elements(state.place)), dict(elements(other))
         beside = {key for key, each in others.items() if not self._is_kept_under(key, each.value)}
         same = state.key in beside and self._tree.text(own[state.key].value) == self._tree.text(others[state.key].value)
-        return same and "" not in beside and beside <= own.keys()
+        return (
+            same
+            and "" not in beside
+            and beside <= own.keys()
+            and self._is_just_saved(state)
+            and self._are_in_one_loop(other, state.place)
+        )
+
+    def _are_in_one_loop(self, other: cst.CSTNode, place: cst.CSTNode) -> bool:
+        """Whether a place is in a loop that another one is in, if that is in any: else it comes when the training is over."""
+        loops = [above for above in self._tree.ancestors(other) if isinstance(above, (cst.For, cst.While))]
+        return not loops or not set(loops).isdisjoint(self._tree.ancestors(place))
+
+    def _is_just_saved(self, state: SavedState) -> bool:
+        """Whether the variable of a checkpoint, if it has one, is read to be saved, and for nothing else."""
+        flow = self._roles.flow
+        reads = flow.reads(state.container, state.place) if state.container else ()
+        return all(isinstance(use.node, cst.Call) and says_save(use.node) for use in map(flow.use, reads))
+
+    def _holds_scale(self, state: SavedState) -> bool:
+        """Whether a checkpoint holds the scale itself, for whoever makes the scaler again."""
+        values = [each.value for _, each in elements(state.place)]
+        if state.container:
+            values += [value for _, value in self._roles.flow.put(state.container, state.place)]
+        asked = (value.func for value in values if called_name(value) == "get_scale" and isinstance(value, cst.Call))
+        return any(isinstance(func, cst.Attribute) and self.names(func.value) for func in asked)
 
     def kept_by(self, function: cst.FunctionDef) -> bool:
         """Whether a function, of this file or of another one, puts the state of a scaler somewhere."""
