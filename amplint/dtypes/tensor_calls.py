@@ -12,9 +12,12 @@ from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import unknown
 from amplint.dtypes.literals import SIZE, joined
 from amplint.dtypes.values import UNKNOWN, Arguments, DType, Finfo, Items, Layer, Number, Tensor, Value, tensors
+from amplint.model import vocabulary
 from amplint.model.records import changed
 from amplint.model.torch import precision
 from amplint.model.torch.operators import Kind, of_kind
+from amplint.syntax.access_paths import path_of
+from amplint.syntax.nodes import is_reference
 
 MODULES = ("torch", "torch.nn.functional", "torch.special", "torch.linalg", "torch.Tensor")
 
@@ -175,6 +178,7 @@ def _explicit(arguments: Arguments) -> str:
 
 
 def _cast_to(arguments: Arguments, nodes: Sequence[cst.BaseExpression | None]) -> str:
+    """The dtype that `to`, `type` or `type_as` give a tensor; empty where they only move it."""
     for value in (*arguments.values[1:], *arguments.keywords.values()):
         if isinstance(value, DType):
             return value.name
@@ -184,7 +188,16 @@ def _cast_to(arguments: Arguments, nodes: Sequence[cst.BaseExpression | None]) -
         name = node.attr if isinstance(node, cst.Attribute) else node
         if isinstance(name, cst.Name) and "dtype" in name.value.lower():
             return precision.UNKNOWN
-    return ""
+    return precision.UNKNOWN if _may_be_like(arguments) else ""
+
+
+def _may_be_like(arguments: Arguments) -> bool:
+    """Whether the only argument of `to` may be another tensor, whose dtype is taken: what it is called says of no device."""
+    other = arguments.node(1, "other")
+    if not is_reference(other) or len(arguments.all) != 2:
+        return False
+    names = f"{path_of(other)} {other.attr.value}" if isinstance(other, cst.Attribute) else path_of(other)
+    return vocabulary.DEVICE_PLACE.search(names) is None
 
 
 def _created(name: str, node: cst.Call, arguments: Arguments, first: Value | None) -> Tensor:

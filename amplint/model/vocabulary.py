@@ -134,6 +134,8 @@ FULL_VALUE = _any("fp32|float32|^32|full|single|^no(ne)?$|32-true|^o0$")
 """Values of an option that say that it is off."""
 DEVICE = _any("cuda|cpu|gpu|device")
 """What speaks of a kind of device."""
+DEVICE_PLACE = _any(DEVICE.pattern, r"(^|[\W_])dev([\W_\d]|$)|rank|ordinal|place")
+"""What a device is called, or its number."""
 HARDWARE = _any(DEVICE.pattern, "support|capab|hardware|arch|rocm|ampere")
 """What speaks of what a device can do."""
 
