@@ -68,7 +68,7 @@ KIND = HazardKind.UPDATE_PER_OPTIMIZER
 @rule("AMP109", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
-        if not steps_another(file, found):
+        if not steps_another(found):
             continue
         call = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.update()")
         later = found.related.get("step", found.node)
@@ -83,7 +83,7 @@ def check(file: File) -> Iterator[Finding]:
         )
 
 
-def steps_another(file: File, found: Found) -> bool:
+def steps_another(found: Found) -> bool:
     """Whether the scaler steps another optimizer, too: with a single one, an update before its step is AMP108."""
     mine = [event for event, _ in found.events(ScalerStep) if event.scaler == found.hazard.scaler]
     return any(event.optimizer != found.hazard.optimizer or "[" in event.optimizer for event in mine)

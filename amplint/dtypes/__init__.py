@@ -225,10 +225,6 @@ class Dtypes:
         for function in self._tree.find(cst.FunctionDef):
             yield from self._contexts.decorating(function)
 
-    def in_loss(self, operation: Operation) -> bool:
-        """Whether a gradient that starts at a loss flows through the operation."""
-        return operation in self._flow.reached
-
 
 def _tells(value: Value) -> bool:
     """Whether anything is known of a value, or of a part of it."""

@@ -33,8 +33,7 @@ class Danger(enum.Enum):
 class DtypeHazard:
     """A dangerous operation of a loss.
 
-    `limit` is the operand beyond which the danger is real; `narrowed_at` is where a result is cast to half; `curable` says
-    that the operation is sound once the operand's `cure` is computed in float32.
+    `limit` is the operand beyond which the danger is real; `narrowed_at` is where a result is cast to half.
     """
 
     danger: Danger
@@ -42,7 +41,6 @@ class DtypeHazard:
     operand: Tensor
     limit: float = 0.0
     narrowed_at: cst.CSTNode | None = None
-    curable: bool = False
 
 
 def calls_followed(tree: Tree) -> bool:
@@ -93,7 +91,7 @@ def _exponential(operation: Operation, operand: Tensor, cancelled: bool, limit: 
     if not (operand.half and operand.sure) or operand.high <= limit:
         return None
     if operation.dtype == precision.FLOAT16:
-        return DtypeHazard(Danger.IN_HALF, operation, operand, limit, curable=operand.cure is not None)
+        return DtypeHazard(Danger.IN_HALF, operation, operand, limit)
     if cancelled or operand.detached or operation.dtype != precision.FLOAT32:
         return None
     return DtypeHazard(Danger.GRADIENT, operation, operand, limit)
@@ -128,20 +126,19 @@ def _logarithm(operation: Operation, operand: Tensor, cancelled: bool, tree: Tre
     at_one = operation.op == "logit" and operand.high >= 1
     if low >= limit and not at_one:
         return None
-    curable = operand.saturated is not None and operand.cure is not None
     if operand.saturated is not None:
         if _is_fusible(operation, operand, tree):
             return None
         if low <= 0 or at_one:
             danger = Danger.LOST_EPS if operand.lost is not None else Danger.ROUNDED
-            return DtypeHazard(danger, operation, operand, limit, curable=curable)
+            return DtypeHazard(danger, operation, operand, limit)
     elif not (operand.half and operand.sure):
         return None
     elif operand.lost is not None and low <= 0:
         return DtypeHazard(Danger.LOST_EPS, operation, operand, limit)
     if cancelled or operand.detached:
         return None
-    return DtypeHazard(Danger.GRADIENT, operation, operand, limit, curable=curable)
+    return DtypeHazard(Danger.GRADIENT, operation, operand, limit)
 
 
 def _is_fusible(operation: Operation, operand: Tensor, tree: Tree) -> bool:

@@ -62,7 +62,6 @@ def run_all(
     workers: int,
     prepare: Callable[[], object],
     limit: TimeLimit = UNLIMITED,
-    fork: bool = True,
     kin: Callable[[TaskT], Hashable] = lambda task: None,
 ) -> Iterator[tuple[int, ResultT | Died]]:
     """Call a function on every task in processes that end with it; see `Workers`.
@@ -73,10 +72,9 @@ def run_all(
         workers: the number of processes.
         prepare: what every process would have to do first.
         limit: what a task may take.
-        fork: whether processes are forked.
         kin: what a task has in common with others.
     """
-    with Workers(function, workers, prepare, limit, fork) as pool:
+    with Workers(function, workers, prepare, limit) as pool:
         yield from pool.run(tasks, kin)
 
 

@@ -24,7 +24,6 @@ class HandOver:
     function `worker` which gets it; None where this cannot be told.
     """
 
-    start: cst.Call
     given: cst.BaseExpression
     entry: cst.BaseElement | cst.BaseDictElement
     made: cst.Call
@@ -53,15 +52,14 @@ class Processes:
         for holder in flow.meant(args):
             if is_sequence(holder):
                 for index, element in enumerate(holder.elements):
-                    yield from self._hand_over(call, element, worker, index + spawns, "")
+                    yield from self._hand_over(element, worker, index + spawns, "")
         for holder in () if spawns else flow.meant(kwargs):
             for key, item in elements(holder) if isinstance(holder, cst.Dict) else ():
                 if key and isinstance(item, cst.DictElement):
-                    yield from self._hand_over(call, item, worker, -1, key)
+                    yield from self._hand_over(item, worker, -1, key)
 
     def _hand_over(
         self,
-        call: cst.Call,
         entry: cst.BaseElement | cst.BaseDictElement,
         worker: cst.FunctionDef | None,
         index: int,
@@ -75,7 +73,7 @@ class Processes:
             parameter = next((each for each in params if each.name.value == name), None)
         else:
             parameter = params[index] if index < len(params) else None
-        yield HandOver(call, entry.value, entry, made, worker, parameter)
+        yield HandOver(entry.value, entry, made, worker, parameter)
 
     def _made(self, given: cst.BaseExpression) -> cst.Call | None:
         """The call that constructs a scaler which is given; None where it is something else, or disabled."""

@@ -59,11 +59,6 @@ class Analysis:
         return tuple((entry, explore(entry)) for entry in worth_exploring(self.entries))
 
     @property
-    def gave_up(self) -> bool:
-        """Whether the bound was met in some function, so that some of its paths were not seen."""
-        return any(exploration.gave_up for _, exploration in self._explored)
-
-    @property
     def partly(self) -> tuple[Partly, ...]:
         """The functions of which some paths are not known, or not told apart; empty while nobody has asked for hazards."""
         if "_explored" not in self.__dict__:

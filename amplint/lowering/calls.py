@@ -192,7 +192,7 @@ class CallReader:
         if role == "optimizer" and not any(self._roles.of(arg.value).role == "scaler" for arg in call.args):
             # One that is given a scaler steps through it, by a rule of its own.
             self._functions.run_closures(call)
-            self._emit(OptimizerStep(self._site(call), self._ref(func.value), bool(call.args)))
+            self._emit(OptimizerStep(self._site(call), self._ref(func.value)))
             return Provenance(computes=True)
         if role == "scheduler" and not call.args:
             return self._told(SchedulerStep(self._site(call), self._ref(func.value)))

@@ -162,7 +162,6 @@ class OptimizerStep(Event):
     """`optimizer.step()`, not through a scaler."""
 
     optimizer: str
-    closure: bool = False
 
 
 @frozen

@@ -74,22 +74,15 @@ def _byte_pattern(trigger: str) -> re.Pattern[bytes]:
     return re.compile(bounded.encode())
 
 
-def may_matter(data: bytes, triggers: Iterable[str] = ()) -> bool:
-    """Whether the bytes of a file hold a word of AMP, or one that triggers a rule.
-
-    Args:
-        data: the content of a file.
-        triggers: the patterns of the rules that run (`amplint.rule.Rule`).
-    """
+def may_matter(data: bytes) -> bool:
+    """Whether the bytes of a file hold a word of AMP."""
     if _holds_in_code(data, _LITERALS):
         return True
     if b"caler" in data and _holds_in_code(data, (b"GradScaler", b"backward", b".state_dict()")):
         return True
     if b"custom_" in data and _holds_in_code(data, (b"custom_fwd", b"custom_bwd")):
         return True
-    if libraries.told_in(data) or own_contexts(data) or (b"backward" in data and _enters_imported(data)):
-        return True
-    return is_triggered(data, triggers)
+    return bool(libraries.told_in(data) or own_contexts(data)) or (b"backward" in data and _enters_imported(data))
 
 
 def is_triggered(data: bytes, triggers: Iterable[str]) -> bool:
@@ -97,7 +90,7 @@ def is_triggered(data: bytes, triggers: Iterable[str]) -> bool:
 
     Args:
         data: the content of a file.
-        triggers: as for `may_matter`.
+        triggers: the patterns of the rules that run (`amplint.rule.Rule`).
     """
     for trigger in triggers:
         if _holds(data, _literals(trigger)) and _byte_pattern(trigger).search(data) is not None:

@@ -20,13 +20,12 @@ class Scope:
     """A module, a function or a class.
 
     `path` are the names of the functions and classes around it and its own; `bound` what it binds, on whatever path;
-    `for_types` those of them that only a type checker sees bound; `declared` what it declares global or nonlocal.
+    `for_types` those of them that only a type checker sees bound.
     """
 
     path: str
     bound: frozenset[str]
     for_types: frozenset[str] = frozenset()
-    declared: frozenset[str] = frozenset()
     around: Scope | None = None
     is_class: bool = False
 
@@ -42,7 +41,7 @@ class Scope:
         around = self.around if self.is_class else self
         declared = frozenset(_declared(node)) if node is not None else frozenset()
         path = f"{self.path}.{name}" if self.path else name
-        return Scope(path, frozenset(bound) - declared, frozenset(), declared, around, is_class)
+        return Scope(path, frozenset(bound) - declared, frozenset(), around, is_class)
 
     def finds(self, name: str, *, for_types: bool = False) -> bool:
         """Whether some scope from this one outwards binds a name, on whatever path.

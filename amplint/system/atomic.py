@@ -25,9 +25,7 @@ _OPEN = re.compile(r"/dev/(std|fd/)|/proc/")
 _FLAGS = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
-def replace(
-    path: str | Path, data: bytes, mode: int = 0o666, last_look: Callable[[], None] | None = None, sync: bool = True
-) -> None:
+def replace(path: str | Path, data: bytes, last_look: Callable[[], None] | None = None) -> None:
     """Give a file new content in one step. Behind a link it is the file it leads to that changes; the link stays.
 
     What the file had it keeps, as far as that is allowed: permissions, owner, group, extended attributes.
@@ -35,9 +33,7 @@ def replace(
     Args:
         path: the file; it need not be there yet, its folder must.
         data: the new content.
-        mode: the permissions of a file that was not there, less the umask.
         last_look: called when all is written, right before the step; what it raises leaves the file as it was.
-        sync: wait until the disk has the content, so that it outlives a power cut, too.
 
     Raises:
         OSError: the file cannot be written, and is as it was.
@@ -45,13 +41,12 @@ def replace(
     target = os.path.realpath(path)
     before = _status(target)
     sweep(os.path.dirname(target))
-    handle, beside = _create(os.path.dirname(target), 0o600 if before else mode)
+    handle, beside = _create(os.path.dirname(target), 0o600 if before else 0o666)
     try:
         with open(handle, "wb") as file:
             file.write(data)
             file.flush()
-            if sync:
-                os.fsync(handle)
+            os.fsync(handle)  # so that the content outlives a power cut, too
             if before:
                 _dress(beside, target, before)
             if fcntl is None:

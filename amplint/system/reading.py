@@ -118,19 +118,15 @@ def read_file(path: str | os.PathLike[str], limit: int = SOURCE_LIMIT) -> bytes:
         os.close(descriptor)
 
 
-def read_stream(stream: BinaryIO, limit: int = SOURCE_LIMIT) -> bytes:
-    """What is left in a stream, if that is not too much.
-
-    Args:
-        stream: a binary stream.
-        limit: the most bytes that it may bring.
+def read_stream(stream: BinaryIO) -> bytes:
+    """What is left in a binary stream, if that is not too much.
 
     Raises:
         OSError: it cannot be read, or holds more.
     """
-    data = stream.read(limit + 1)
-    if len(data) > limit:
-        raise _too_large(limit)
+    data = stream.read(SOURCE_LIMIT + 1)
+    if len(data) > SOURCE_LIMIT:
+        raise _too_large(SOURCE_LIMIT)
     return data
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -71,15 +71,11 @@ class ModuleWatch:
     Attributes:
         names: the names of modules, and of what they own.
         is_on: whether tensors are looked at; which module is running is known at all times.
-
-    Args:
-        locate: says which line of the program is running.
     """
 
-    def __init__(self, locate: Callable[[], SourceLine | None] = caller) -> None:
+    def __init__(self) -> None:
         self.names = ModuleNames()
         self.is_on = True
-        self._locate = locate
         self._stack: list[Running] = []
         self._waiting: list[_Waiting] = []
         self._known: dict[int, tuple[weakref.ref[torch.Tensor], int, tuple[torch.Tensor, torch.Tensor]]] = {}
@@ -153,7 +149,7 @@ class ModuleWatch:
             return
         if not self._stack:
             self.names.name_all(module)
-        running = Running(module, self._locate(), _region())
+        running = Running(module, caller(), _region())
         self._stack.append(running)
         if self.is_on:
             with unseen():

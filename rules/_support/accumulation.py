@@ -164,7 +164,7 @@ def _unscaling(file: File, found: Found, step: cst.SimpleStatementLine) -> list[
 
     `unscale_` may stand with the clip in a branch that asks for a setting ("if args.clip > 0:"): then that branch moves.
     """
-    users = _users(file, found)
+    users = _users(found)
     head = file.editor.statement(found.node)
     if head is None or not _is_all_users(file, head, users):
         return None
@@ -191,7 +191,7 @@ def _branch_around(file: File, statement: Statement) -> cst.If | None:
     return owner if isinstance(owner, cst.If) else None
 
 
-def _users(file: File, found: Found) -> list[cst.CSTNode]:
+def _users(found: Found) -> list[cst.CSTNode]:
     return found.at_home(Unscale, Clip, GradAccess)
 
 
@@ -212,7 +212,7 @@ def _is_all_users(file: File, statement: Statement, users: list[cst.CSTNode]) ->
 def _first_use(file: File, found: Found, step: cst.SimpleStatementLine, moved: Sequence[Statement]) -> Statement:
     """The first statement of the step's block that uses gradients, and does not move: the step itself, or a clip before it."""
     block = file.editor.block(step)
-    users = [user for user in _users(file, found) if user is not found.node and hazard_calls.holds(file, block, user)]
+    users = [user for user in _users(found) if user is not found.node and hazard_calls.holds(file, block, user)]
     members = [file.editor.member_of(user, block) for user in users] if block is not None else []
     staying = [member for member in members if member is not None and member not in moved]
     return min([*staying, step], key=file.tree.span)

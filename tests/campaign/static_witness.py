@@ -16,6 +16,7 @@ from amplint.engine.discovery import FoundFile, discover
 from amplint.engine.linter import lint_source
 from amplint.engine.registry import load_rules
 from amplint.engine.runner import RunOptions, run
+from amplint.hazards.analysis import GAVE_UP
 from amplint.lowering.graph_tools import events_in
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import HIGH, INFO, File, Finding, Rule, rule
@@ -106,7 +107,7 @@ class _Seen:
             spot = (kind, met[_SEEN_AT[kind]] if kind in _SEEN_AT else row)
             self.places[kind, row] = spot
             self.needs[spot] = Counter(met.values()) if kind in _SEEN_AT else Counter((row, *met.values()))
-        self.gave_up |= bool(file.analysis.gave_up)
+        self.gave_up |= any(each.how == GAVE_UP for each in file.analysis.partly)
         for graph in file.analysis.functions.values():
             self.events.update(type(event).__name__ for event in events_in(graph.body))
 

@@ -55,8 +55,8 @@ def run(program: Program, setting: Setting) -> Run:
             error = f"{type(raised).__name__}: {raised}"
     torch.set_autocast_enabled("cpu", False)  # whatever the program has left behind
     hazards = frozenset((seen.kind, seen.place.line) for seen in recording.hazards)
-    lines = Counter(event.line for event in recording.events)
-    skipped = frozenset(event.line for event in recording.events if event.values.get("skipped"))
+    lines = Counter(event.place.line for event in recording.events)
+    skipped = frozenset(event.place.line for event in recording.events if event.values.get("skipped"))
     return Run(setting, hazards, lines, skipped, error)
 
 

@@ -75,4 +75,4 @@ def test_only_what_spells_out_a_size_is_parsed() -> None:
     ],
 )
 def test_trigger(text: str, expected: bool) -> None:
-    assert gate.may_matter(text.encode(), TRIGGERS) is expected
+    assert gate.is_triggered(text.encode(), TRIGGERS) is expected

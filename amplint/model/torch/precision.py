@@ -43,7 +43,6 @@ class Limits:
 
     Attributes:
         largest: the largest finite value.
-        smallest: the smallest value above zero.
         vanishing: a positive constant up to this one rounds to zero.
         exp_overflow: `exp` of more than this is infinite.
         sigmoid_one: a sigmoid rounds to exactly 1 from here on.
@@ -51,7 +50,6 @@ class Limits:
     """
 
     largest: float
-    smallest: float
     vanishing: float
     exp_overflow: float
     sigmoid_one: float
@@ -65,9 +63,9 @@ class Limits:
 
 LIMITS: Mapping[str, Limits] = MappingProxyType(
     {
-        FLOAT16: Limits(65504.0, 2.0**-24, 2.0**-25, 11.0898, 8.32, -17.34),
-        BFLOAT16: Limits(3.3895e38, 2.0**-133, 2.0**-134, 88.75, 6.24, -89.0),
-        FLOAT32: Limits(3.4028e38, 2.0**-149, 2.0**-150, 88.7228, 16.64, -88.73),
+        FLOAT16: Limits(65504.0, 2.0**-25, 11.0898, 8.32, -17.34),
+        BFLOAT16: Limits(3.3895e38, 2.0**-134, 88.75, 6.24, -89.0),
+        FLOAT32: Limits(3.4028e38, 2.0**-150, 88.7228, 16.64, -88.73),
     }
 )
 

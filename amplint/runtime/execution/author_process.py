@@ -94,7 +94,7 @@ def _answered(order: dict[str, Any], function: AuthorFunction, trace: Trace) -> 
     for point in points.points():
         found = {name: function.evaluate(owners, point, way, settled.kinds) for name, way in ways.items()}
         told.append(
-            {"at": point.at, "swept": point.swept.text if point.swept is not None else "", "even": point.even}
+            {"at": point.at, "swept": point.swept.text if point.swept is not None else ""}
             | {"dtypes": [str(each).removeprefix("torch.") for each in found["exact"].dtypes]}
             | {"row": found["amp"].row}
             | {name: _plain(result.answer) for name, result in found.items()}

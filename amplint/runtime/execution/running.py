@@ -63,7 +63,6 @@ class PointRun:
 
     at: float
     swept: str
-    even: bool
     dtypes: tuple[torch.dtype, ...]
     amp: Evaluation
     exact: Evaluation
@@ -183,9 +182,7 @@ def settled_as_told(told: Mapping[str, Any]) -> Settled:
 def _point(told: Mapping[str, Any]) -> PointRun:
     dtypes = tuple(_DTYPES[each] for each in told["dtypes"])
     amp, exact, plain = (_evaluation(told[way]) for way in ("amp", "exact", "plain"))
-    return PointRun(
-        float(told["at"]), str(told["swept"]), bool(told["even"]), dtypes, amp, exact, plain, int(told["row"])
-    )
+    return PointRun(float(told["at"]), str(told["swept"]), dtypes, amp, exact, plain, int(told["row"]))
 
 
 def _evaluation(told: Mapping[str, Any]) -> Evaluation:

@@ -164,7 +164,7 @@ def first_region_dtype(file: File) -> torch.dtype:
 # -- multiplying -------------------------------------------------------------------------------------------------------
 
 
-def products(layers: Sequence[LinearSizes], dtype: torch.dtype, device: str, seed: int, rows: int = ROWS) -> Work:
+def products(layers: Sequence[LinearSizes], dtype: torch.dtype, device: str, seed: int) -> Work:
     """The three products of each layer, into matrices that are made here.
 
     Args:
@@ -172,9 +172,8 @@ def products(layers: Sequence[LinearSizes], dtype: torch.dtype, device: str, see
         dtype: that of the matrices.
         device: a device of torch.
         seed: decides the values in the matrices.
-        rows: how many rows the inputs have.
     """
-    made = [Operands(layer, dtype, device, seed + index, rows) for index, layer in enumerate(layers)]
+    made = [Operands(layer, dtype, device, seed + index, ROWS) for index, layer in enumerate(layers)]
 
     def work() -> None:
         for operands in made:

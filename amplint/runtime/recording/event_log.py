@@ -27,16 +27,6 @@ class Recorded:
     thread: str
     values: dict[str, object] = field(default_factory=dict)
 
-    @property
-    def file(self) -> str:
-        """The file of the line that made the call."""
-        return self.place.file
-
-    @property
-    def line(self) -> int:
-        """The line that made the call, from 1."""
-        return self.place.line
-
 
 @dataclass(frozen=True)
 class MeasuredFacts:

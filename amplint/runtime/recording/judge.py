@@ -38,7 +38,7 @@ _IN_REGION = (0,)
 class SeenHazard:
     """A hazard that happened: its kind and place, the places of the other half by label, and how often.
 
-    `trigger` is the first event that brought it about; `values` is what was measured at it.
+    `trigger` is the first event that brought it about, with what was measured at it.
     """
 
     kind: str
@@ -49,11 +49,6 @@ class SeenHazard:
     details: tuple[str, ...]
     times: int
     trigger: Recorded
-
-    @property
-    def values(self) -> Mapping[str, object]:
-        """What was measured at the trigger."""
-        return self.trigger.values
 
 
 def judge_run(

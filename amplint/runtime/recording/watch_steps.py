@@ -140,21 +140,21 @@ class StepWatch:
                 recorded.values.update(found_inf=0.0, skipped=False)
                 self._watch.journal.conclude(recorded, MeasuredFacts(taken=True))
         elif not _nested(sys._getframe(1)) and not _has_closure(args, kwargs):
-            self._optimizer_step(optimizer, closure=False)
+            self._optimizer_step(optimizer)
 
     def _after_step(self, optimizer: Any, args: Arguments, kwargs: Named) -> None:
         # A closure computes the gradients that are used: its events come first.
         if self._by_scaler(optimizer) is None and _has_closure(args, kwargs) and not _nested(sys._getframe(1)):
-            self._optimizer_step(optimizer, closure=True)
+            self._optimizer_step(optimizer)
 
     def _by_scaler(self, optimizer: Any) -> Recorded | None:
         steps = self._stepping.steps
         return steps[-1][1] if steps and steps[-1][0] is optimizer else None
 
-    def _optimizer_step(self, optimizer: Any, closure: bool) -> None:
+    def _optimizer_step(self, optimizer: Any) -> None:
         watch = self._watch
         name = watch.names.optimizer(optimizer)
-        recorded = watch.file(lambda site: OptimizerStep(site, name, closure))
+        recorded = watch.file(lambda site: OptimizerStep(site, name))
         if recorded is not None:
             self._measure(recorded, optimizer)
             watch.journal.conclude(recorded)

@@ -42,7 +42,7 @@ def test_events_carry_places_objects_and_values() -> None:
         "ZeroGrad", "AutocastEnter", "AutocastExit", "Scale", "Backward", "Unscale", "Clip", "ScalerStep", "ScalerUpdate",
         "SchedulerStep",
     ]  # fmt: skip
-    assert {recorded.file for recorded in recording.events} == {textbook.__code__.co_filename}
+    assert {recorded.place.file for recorded in recording.events} == {textbook.__code__.co_filename}
     assert {recorded.thread for recorded in recording.events} == {"MainThread"}
     (backward,), (unscale,) = events(recording, Backward), events(recording, Unscale)
     (clip,), (step,) = events(recording, Clip), events(recording, ScalerStep)
@@ -99,7 +99,7 @@ def test_plain_step_on_scaled_gradients() -> None:
         training.optimizer.step()  # bypassed
     (hazard,) = recording.hazards
     assert (hazard.kind, hazard.place.line) == ("step-bypasses-scaler", line("bypassed"))
-    assert hazard.values["norm"] == pytest.approx(events(recording, Backward)[0].values["norm"])
+    assert hazard.trigger.values["norm"] == pytest.approx(events(recording, Backward)[0].values["norm"])
 
 
 @pytest.mark.parametrize("overflow", [False, True])
@@ -133,7 +133,7 @@ def test_missing_update_is_seen_although_torch_raises() -> None:
             training.scaler.scale(training.loss()).backward()
             training.scaler.step(training.optimizer)
     (hazard,) = recording.hazards
-    assert hazard.kind == "missing-update" and hazard.values["raised"] == "RuntimeError"
+    assert hazard.kind == "missing-update" and hazard.trigger.values["raised"] == "RuntimeError"
 
 
 def test_a_call_that_raises_changes_nothing() -> None:

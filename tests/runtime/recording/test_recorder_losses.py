@@ -190,7 +190,7 @@ def test_reading_gradients_is_one_access_per_line() -> None:
         training.optimizer.step()
     assert total > 0
     (read,) = events(recording, GradAccess)
-    assert read.event.writes is False and read.line == line("read")
+    assert read.event.writes is False and read.place.line == line("read")
     assert kinds(recording) == {"grad-read-before-unscale", "step-bypasses-scaler"}
 
 
