@@ -77,7 +77,7 @@ def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True, halves=True):
         scaler, unscaled = found.scaler_name, insert_unscale.repair(file, found, "the clip")
         yield Finding(
-            file.range(hazard_calls.callee_range(file, found.node)),
+            hazard_calls.callee_range(file, found.node),
             f"Gradients are clipped before `{scaler}` unscales them",
             note=consequence(found),
             related=hazard_calls.related(file, found, scaled="scaled here", **insert_unscale.SHOWN_LATE),

@@ -83,7 +83,7 @@ def check(file: File) -> Iterator[Finding]:
         (by,) = found.hazard.details
         done, consequence = _SAID[by]
         yield Finding(
-            file.range(hazard_calls.callee_range(file, found.node)),
+            hazard_calls.callee_range(file, found.node),
             f"Gradients are {done} before `{found.scaler_name}` unscales them",
             note=f"each gradient is still multiplied by the scale, {optimizer_notes.initial_scale(found)} at first{consequence}",
             related=hazard_calls.related(file, found, scaled="scaled here", **insert_unscale.SHOWN_LATE),

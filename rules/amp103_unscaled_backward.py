@@ -106,7 +106,7 @@ def _in_paths(file: File) -> Iterator[Finding]:
         if file.fact(Trials).is_in_one(found.node):
             continue
         yield Finding(
-            file.range(hazard_calls.callee_range(file, found.node)),
+            hazard_calls.callee_range(file, found.node),
             f"{_act(file, found)} not scaled, although `{scaler}` {_use(found)}",
             note=consequence(file, found),
             related=hazard_calls.related(file, found, step="divided by the scale here"),

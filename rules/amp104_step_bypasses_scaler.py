@@ -81,7 +81,7 @@ def check(file: File) -> Iterator[Finding]:
         step = protocol_edits.fit_for_message(file.tree.text(found.act), "optimizer.step()")
         scaler = found.scaler_name
         yield Finding(
-            file.range(hazard_calls.callee_range(file, found.node)),
+            hazard_calls.callee_range(file, found.node),
             f"`{step}` bypasses `{scaler}`, which scaled the gradients",
             note=consequence(file, found),
             related=hazard_calls.related(file, found, scaled="scaled here"),

@@ -80,7 +80,7 @@ def check(file: File) -> Iterator[Finding]:
         scaler = hazard_calls.base_text(file, found.node) if found.origin is None else found.scaler_name
         update = f"{scaler}.update()"
         yield Finding(
-            file.range(hazard_calls.callee_range(file, found.node)),
+            hazard_calls.callee_range(file, found.node),
             f"`{step}` can run again before `{update}`" if updates else f"`{step}` is never followed by `{update}`",
             note=consequence(file, found),
             related=()

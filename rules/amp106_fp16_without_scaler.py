@@ -101,7 +101,7 @@ def check(file: File) -> Iterator[Finding]:
         if propagated is not None:
             loss = f"`{protocol_edits.fit_for_message(file.tree.text(propagated), 'loss')}`"
         yield Finding(
-            file.range(hazard_calls.callee_range(file, found.node)),
+            hazard_calls.callee_range(file, found.node),
             f"No `GradScaler` protects the float16 gradients of {loss} from underflow",
             note=f"gradients of at most {VANISHING} silently become zero; bfloat16 would need no scaler",
             related=(

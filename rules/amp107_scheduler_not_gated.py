@@ -147,7 +147,7 @@ def _in_paths(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True, halves=True):
         scaler = found.scaler_name
         yield Finding(
-            file.range(hazard_calls.callee_range(file, found.node)),
+            hazard_calls.callee_range(file, found.node),
             f"{_act(file, found)} even when `{scaler}` skips the optimizer step",
             note=_BLIND if has_gate(file, found.act) else _SKIPS,
             related=(

@@ -83,7 +83,7 @@ def check(file: File) -> Iterator[Finding]:
         )
         loud = "raises" in found.hazard.details
         yield Finding(
-            file.range(hazard_calls.callee_range(file, found.node)),
+            hazard_calls.callee_range(file, found.node),
             f"`{call}` also runs when no step has run before it",
             note=f"{error}{protocol_edits.while_enabled(found)}" if loud else silent,
             related=hazard_calls.related(

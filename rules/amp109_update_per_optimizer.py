@@ -74,7 +74,7 @@ def check(file: File) -> Iterator[Finding]:
         later = found.related.get("step", found.node)
         step = protocol_edits.fit_for_message(file.tree.text(later), "the next step")
         yield Finding(
-            file.range(hazard_calls.callee_range(file, found.node)),
+            hazard_calls.callee_range(file, found.node),
             f"`{call}` changes the scale before `{step}` divides by it",
             note="these gradients were multiplied by the old scale: divided by the new one, the step is half or twice as long",
             related=hazard_calls.related(file, found, step="divides by the new scale"),

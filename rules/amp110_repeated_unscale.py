@@ -80,7 +80,7 @@ def check(file: File) -> Iterator[Finding]:
         second = "is called" if found.origin is None else "unscales"
         how = "is repeated in a loop, without `update`" if again else f"{second} a second time"
         yield Finding(
-            file.range(hazard_calls.callee_range(file, found.node)),
+            hazard_calls.callee_range(file, found.node),
             f"`{call}` is repeated after a branch without `update`" if branch is not None else f"`{call}` {how}",
             note=f"the second call raises {ERROR_TEXT}{protocol_edits.while_enabled(found)}",
             related=_related(file, found, branch, again),

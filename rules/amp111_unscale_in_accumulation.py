@@ -83,7 +83,7 @@ def check(file: File) -> Iterator[Finding]:
             continue
         call = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.unscale_(optimizer)")
         yield Finding(
-            file.range(hazard_calls.callee_range(file, found.node)),
+            hazard_calls.callee_range(file, found.node),
             f"`{call}` runs before all gradients are accumulated",
             note=consequence(found),
             related=hazard_calls.related(file, found, backward="adds scaled gradients"),

@@ -81,7 +81,7 @@ def check(file: File) -> Iterator[Finding]:
         unscaled = found.hazard.details == ("unscaled",)
         scaler, scale = found.scaler_name, optimizer_notes.initial_scale(found)
         yield Finding(
-            file.range(hazard_calls.callee_range(file, found.node)),
+            hazard_calls.callee_range(file, found.node),
             "The gradients for a penalty are computed in float16 without loss scaling"
             if unscaled
             else f"The gradients for a penalty are still multiplied by the scale of `{scaler}`",

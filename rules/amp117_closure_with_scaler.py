@@ -89,7 +89,7 @@ def check(file: File) -> Iterator[Finding]:
             else f"`{optimizer}` steps with a closure, which `{scaler}` does not support"
         )
         yield Finding(
-            file.range(hazard_calls.callee_range(file, found.node)),
+            hazard_calls.callee_range(file, found.node),
             message,
             note=_NOTES[how],
             related=hazard_calls.related(file, found),

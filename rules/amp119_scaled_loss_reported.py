@@ -80,7 +80,7 @@ def check(file: File) -> Iterator[Finding]:
         shown = protocol_edits.fit_for_message(file.tree.text(value), "The scaled loss")
         shown = shown if shown.startswith("The") else f"`{shown}`"
         yield Finding(
-            file.range(hazard_calls.callee_range(file, found.node)),
+            hazard_calls.callee_range(file, found.node),
             f"{shown} is reported while still multiplied by the scale of `{found.scaler_name}`",
             note=f"what is reported is {optimizer_notes.initial_scale(found)} times the loss at first, and jumps with the scale",
             related=file.related("scaled here", scale if scale is not value else None),

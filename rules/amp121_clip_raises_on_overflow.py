@@ -71,7 +71,7 @@ def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
         if isinstance(found.node, cst.Call):
             yield Finding(
-                file.range(hazard_calls.callee_range(file, found.node)),
+                hazard_calls.callee_range(file, found.node),
                 "The clip raises an error where the `GradScaler` would skip the step",
                 note=f"overflows are normal{protocol_edits.while_enabled(found)}: "
                 "the scaler skips the step and lowers the scale",

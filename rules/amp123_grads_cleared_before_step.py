@@ -76,7 +76,7 @@ def check(file: File) -> Iterator[Finding]:
         call = protocol_edits.fit_for_message(file.tree.text(found.act), "zero_grad()")
         user = protocol_edits.fit_for_message(file.tree.text(step), "scaler.step")
         yield Finding(
-            file.range(hazard_calls.callee_range(file, found.node)),
+            hazard_calls.callee_range(file, found.node),
             f"`{call}` clears the gradients before `{user}` uses them",
             note=consequence(file, found, step),
             related=hazard_calls.related(file, found, backward="computed here", step="finds no gradients"),

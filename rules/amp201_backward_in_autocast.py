@@ -82,7 +82,7 @@ def check(file: File) -> Iterator[Finding]:
         if found.related.get("outermost") in spanning or _trains_nothing(file, found) or _is_of_library(file, region):
             continue
         yield Finding(
-            file.range(hazard_calls.callee_range(file, found.node)),
+            hazard_calls.callee_range(file, found.node),
             "The backward pass runs inside an autocast region",
             note=_harm(file, region),
             related=_related(file, found),

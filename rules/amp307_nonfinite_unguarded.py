@@ -78,7 +78,7 @@ _NOTE = "one batch with an inf or NaN makes all parameters NaN; in bfloat16 ther
 def check(file: File) -> Iterator[Finding]:
     for backward in file.fact(Finiteness).unguarded:
         yield Finding(
-            file.range(hazard_calls.callee_range(file, backward)),
+            hazard_calls.callee_range(file, backward),
             "The optimizer steps even if the bfloat16 loss is not finite",
             note=_NOTE,
             fix=guard(file, backward) or NoFix("there is no single place where the loss could be checked"),

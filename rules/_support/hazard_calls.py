@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 
 import libcst as cst
 
-from amplint.diagnostics import Fix, NoFix, Related
+from amplint.diagnostics import Fix, NoFix, Range, Related
 from amplint.rule import File, Found
 
 _GUARDS = (cst.If, cst.For, cst.While, cst.Try, cst.Match, cst.Else)
@@ -115,6 +115,6 @@ def defect(found: Found) -> Hashable:
     return found.origin, found.hazard.scaler, frozenset(found.related.values())
 
 
-def callee_range(file: File, call: cst.CSTNode) -> cst.CSTNode:
-    """The smallest node that shows a call: what is called."""
-    return call.func if isinstance(call, cst.Call) else call
+def callee_range(file: File, call: cst.CSTNode) -> Range:
+    """The smallest range that shows a call: what is called."""
+    return file.range(call.func if isinstance(call, cst.Call) else call)

@@ -56,7 +56,7 @@ KIND = HazardKind.SOME_BAD_PATTERN
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND):
         yield Finding(
-            file.range(hazard_calls.callee_range(file, found.node)),
+            hazard_calls.callee_range(file, found.node),
             f"Say what `{found.scaler_name}` does wrong here, as one fact",
             note="say why",
             related=hazard_calls.related(file, found, region="the region begins here"),
