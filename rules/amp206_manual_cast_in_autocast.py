@@ -73,25 +73,26 @@ from amplint.rule import HIGH, WARNING, File, Finding, rule
     observable=Observable(NON_FINITE),
 )
 def check(file: File) -> Iterator[Finding]:
-    seen: set[cst.CSTNode | None] = {hazard.narrowed_at for hazard in file.fact(Dtypes).loss_hazards}
-    for operation in file.fact(Dtypes).lowered:
-        if operation.op == "cast" and operation.node not in seen and _narrows(file, operation):
-            seen.add(operation.node)
-            kept = operation.operand.dtype
-            note = f"autocast casts the inputs of layers and matrix products by itself; this cast gives up the range of {kept}"
-            message = f"An activation is cast to {operation.dtype} by hand inside an autocast region"
-            related = file.fact(Dtypes).caller(operation)
-            yield Finding(
-                file.range(operation.node),
-                message,
-                note,
-                related,
-                _fix(file, operation) or NoFix("the cast is part of a larger expression"),
-            )
+    told = {hazard.narrowed_at for hazard in file.fact(Dtypes).loss_hazards}
+    for operation in file.fact(Dtypes).lowered_where(lambda each: each.node not in told and _narrows(file, each)):
+        kept = operation.operand.dtype
+        note = (
+            f"autocast casts the inputs of layers and matrix products by itself; this cast gives up the range of {kept}"
+        )
+        message = f"An activation is cast to {operation.dtype} by hand inside an autocast region"
+        yield Finding(
+            file.range(operation.node),
+            message,
+            note,
+            file.fact(Dtypes).caller(operation),
+            _fix(file, operation) or NoFix("the cast is part of a larger expression"),
+        )
 
 
 def _narrows(file: File, cast: Operation) -> bool:
     """Whether an activation is made narrower, for nothing but operations of torch."""
+    if cast.op != "cast":
+        return False
     region, operand = cast.region, cast.operand
     if (
         region is None

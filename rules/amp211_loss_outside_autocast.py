@@ -87,27 +87,22 @@ _CLASSIFIES = frozenset({"cross_entropy", "binary_cross_entropy_with_logits"})
     observable=Observable(VALUE_ERROR),
 )
 def check(file: File) -> Iterator[Finding]:
-    seen: set[cst.CSTNode] = set()
-    for operation in file.fact(Dtypes).lowered:
-        if operation.op in _LOSSES and operation.node not in seen and _runs_in_half(operation):
-            seen.add(operation.node)
-            made = operation.operand.half_at
-            dtype = "half precision" if operation.dtype == EITHER_HALF else operation.dtype
-            related = (*file.related(f"computed in {dtype} here", made), *file.fact(Dtypes).caller(operation))
-            yield Finding(
-                file.range(operation.node),
-                f"The loss is computed in {dtype}, outside the autocast region",
-                "autocast runs losses in float32; outside the region they run in the dtype of the model's outputs",
-                related,
-                _fix(file, operation) or NoFix("the operands of the loss cannot be cast in this place"),
-            )
+    for operation in file.fact(Dtypes).lowered_where(_runs_in_half):
+        dtype = "half precision" if operation.dtype == EITHER_HALF else operation.dtype
+        yield Finding(
+            file.range(operation.node),
+            f"The loss is computed in {dtype}, outside the autocast region",
+            "autocast runs losses in float32; outside the region they run in the dtype of the model's outputs",
+            file.fact(Dtypes).origin(operation, operation.operand, dtype),
+            _fix(file, operation) or NoFix("the operands of the loss cannot be cast in this place"),
+        )
 
 
 def _runs_in_half(operation: Operation) -> bool:
-    outputs = _outputs(operation)
-    if operation.region is not None or operation.dtype not in ANY_HALF or not outputs:
+    if operation.op not in _LOSSES or operation.region is not None or operation.dtype not in ANY_HALF:
         return False
-    return all(value.sure for _, value in outputs) or operation.op in _CLASSIFIES
+    outputs = _outputs(operation)
+    return bool(outputs) and (operation.op in _CLASSIFIES or all(value.sure for _, value in outputs))
 
 
 def _outputs(operation: Operation) -> list[tuple[cst.BaseExpression | None, Tensor]]:

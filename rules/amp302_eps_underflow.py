@@ -111,8 +111,6 @@ def _finding(file: File, constant: ConstantUse) -> Finding:
     note = f"float16 rounds constants up to {VANISHING} to 0, so this one guards against nothing"
     if fix is not None and fix.applicability is UNSAFE:
         note += "; 1e-4 would also keep the gradient finite"
-    made = constant.operand.half_at
-    related = (*file.related("computed in float16 here", made), *file.fact(Dtypes).caller(constant.operation))
     message = f"The epsilon `{eps}` rounds to 0 when it is added to a float16 tensor"
     if constant.use is ConstantEffect.LOWER:
         message = f"The lower bound `{eps}` rounds to 0 when a float16 tensor is clamped"
@@ -121,7 +119,7 @@ def _finding(file: File, constant: ConstantUse) -> Finding:
         file.range(constant.operation.node),
         message,
         note,
-        related,
+        file.fact(Dtypes).origin(constant.operation, constant.operand),
         fix or NoFix("the operand cannot be cast in this place"),
         needs,
     )

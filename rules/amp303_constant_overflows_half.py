@@ -119,14 +119,12 @@ def _findings(file: File, constants: Iterable[ConstantUse], where: str, needs: f
     for node, (first, *others) in calls.items():
         shown = constant_text(file.tree.text(first.node) if first.node is not None else "", first.value)
         message = f"`{shown}` {_VERBS[first.use]} a float16 tensor, whose largest value is {LARGEST}"
-        made = first.operand.half_at
-        related = (*file.related("computed in float16 here", made), *file.fact(Dtypes).caller(first.operation))
         fix, rests_on = _fix(file, [first, *others]), needs | file.fact(Dtypes).needs(first.operation)
         yield Finding(
             file.range(node),
             message,
             where + _OUTCOME[first.use],
-            related,
+            file.fact(Dtypes).origin(first.operation, first.operand),
             fix or NoFix("what should stand there depends on what the constant means"),
             rests_on,
         )

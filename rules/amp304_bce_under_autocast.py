@@ -81,25 +81,23 @@ _TITLE = "Replace with the form that takes logits"
     observable=Observable(NON_FINITE),
 )
 def check(file: File) -> Iterator[Finding]:
-    seen: set[cst.CSTNode] = set()
-    for operation in file.fact(Dtypes).lowered:
-        refused = operation.op == _NAME and operation.node not in seen and _is_refused(operation)
-        if refused and not _is_island_unless_asked(file, operation):
-            seen.add(operation.node)
-            name = "BCELoss" if operation.layer is not None else _NAME
-            message = f"`{name}` is called inside an autocast region"
-            yield Finding(
-                file.range(operation.node),
-                message,
-                _NOTE,
-                file.fact(Dtypes).caller(operation),
-                _with_logits(file, operation) or _apart(file, operation) or NoFix("the logits are not in sight"),
-            )
+    for operation in file.fact(Dtypes).lowered_where(lambda each: _is_refused(file, each)):
+        name = "BCELoss" if operation.layer is not None else _NAME
+        message = f"`{name}` is called inside an autocast region"
+        yield Finding(
+            file.range(operation.node),
+            message,
+            _NOTE,
+            file.fact(Dtypes).caller(operation),
+            _with_logits(file, operation) or _apart(file, operation) or NoFix("the logits are not in sight"),
+        )
 
 
-def _is_refused(operation: Operation) -> bool:
+def _is_refused(file: File, operation: Operation) -> bool:
     region = operation.region
-    return region is not None and policy(_NAME, region.device) in (Policy.BANNED, None)
+    if operation.op != _NAME or region is None or policy(_NAME, region.device) not in (Policy.BANNED, None):
+        return False
+    return not _is_island_unless_asked(file, operation)
 
 
 def _is_island_unless_asked(file: File, loss: Operation) -> bool:

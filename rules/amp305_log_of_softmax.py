@@ -89,14 +89,12 @@ def check(file: File) -> Iterator[Finding]:
         fused = _FUSED[inner.op].rpartition(".")[2]
         message = f"The logarithm of {_NAMES[inner.op]} takes two steps, where `{fused}` takes one"
         related = (*file.related("computed here", inner.node), *file.fact(Dtypes).caller(operation))
-        needs = file.fact(Dtypes).needs(operation)
         yield Finding(
             file.range(operation.node),
             message,
             _why(inner),
             related,
             _fix(file, operation, inner),
-            needs,
         )
 
 

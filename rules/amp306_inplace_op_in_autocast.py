@@ -79,20 +79,15 @@ _LIFTED = (
     observable=Observable(VALUE_ERROR),
 )
 def check(file: File) -> Iterator[Finding]:
-    seen: set[cst.CSTNode] = {hazard.operation.node for hazard in file.fact(Dtypes).loss_hazards}
-    for operation in file.fact(Dtypes).lowered:
-        if operation.node not in seen and _stays_in_half(operation):
-            seen.add(operation.node)
-            made = operation.operand.half_at
-            related = (*file.related("computed in float16 here", made), *file.fact(Dtypes).caller(operation))
-            yield Finding(
-                file.range(operation.node),
-                f"`{_spelling(operation)}` runs in float16, where `{operation.op}` would run in float32",
-                "autocast does not cast for in-place forms and `out=`, whose result has the dtype of the tensor it is written to",
-                related,
-                _fix(file, operation) or NoFix("the result may have to be in the same tensor"),
-                file.fact(Dtypes).needs(operation),
-            )
+    told = {hazard.operation.node for hazard in file.fact(Dtypes).loss_hazards}
+    for operation in file.fact(Dtypes).lowered_where(lambda each: each.node not in told and _stays_in_half(each)):
+        yield Finding(
+            file.range(operation.node),
+            f"`{_spelling(operation)}` runs in float16, where `{operation.op}` would run in float32",
+            "autocast does not cast for in-place forms and `out=`, whose result has the dtype of the tensor it is written to",
+            file.fact(Dtypes).origin(operation, operation.operand),
+            _fix(file, operation) or NoFix("the result may have to be in the same tensor"),
+        )
 
 
 def _stays_in_half(operation: Operation) -> bool:

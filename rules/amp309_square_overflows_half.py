@@ -70,19 +70,14 @@ _OVERFLOWS = 256.0
     observable=Observable(NON_FINITE),
 )
 def check(file: File) -> Iterator[Finding]:
-    seen: set[cst.CSTNode] = set()
-    for operation in file.fact(Dtypes).lowered:
-        if operation.node not in seen and _squares(operation):
-            seen.add(operation.node)
-            made = operation.operand.half_at
-            related = (*file.related("computed in float16 here", made), *file.fact(Dtypes).caller(operation))
-            yield Finding(
-                file.range(operation.node),
-                "The square of a float16 tensor overflows for values of 256 and more",
-                "`x * x` runs in float16; under autocast `x ** 2` runs in float32",
-                related,
-                _fix(file, operation) or NoFix("the factor is changed in place"),
-            )
+    for operation in file.fact(Dtypes).lowered_where(_squares):
+        yield Finding(
+            file.range(operation.node),
+            "The square of a float16 tensor overflows for values of 256 and more",
+            "`x * x` runs in float16; under autocast `x ** 2` runs in float32",
+            file.fact(Dtypes).origin(operation, operation.operand),
+            _fix(file, operation) or NoFix("the factor is changed in place"),
+        )
 
 
 def _squares(operation: Operation) -> bool:

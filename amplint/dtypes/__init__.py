@@ -7,7 +7,7 @@ runs. Values of unknown functions and parameters are unknown, and everything bui
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import libcst as cst
@@ -120,6 +120,16 @@ class Dtypes:
         )
         return (Related(what, _place(context), context.caller),)
 
+    def origin(self, operation: Operation, operand: Tensor, dtype: str = FLOAT16) -> tuple[Related, ...]:
+        """Where an operand became half, and where another file enters the region: the second locations of a finding.
+
+        Args:
+            operation: the operation that the finding is about.
+            operand: the operand.
+            dtype: what it became, in words.
+        """
+        return (*self._file.related(f"computed in {dtype} here", operand.half_at), *self.caller(operation))
+
     def needs(self, operation: Operation) -> frozenset[str]:
         """The facts of the project without which nothing can be said about an operation."""
         context = self._callers.get(operation)
@@ -141,6 +151,14 @@ class Dtypes:
     def lowered(self) -> tuple[Operation, ...]:
         """Every operation of a file that enters a region of half precision, or is entered in one; nothing of other files."""
         return tuple(operation for operation in self._perhaps_lowered if not self.needs(operation))
+
+    def lowered_where(self, is_wanted: Callable[[Operation], bool]) -> Iterator[Operation]:
+        """Those of them that are wanted, once for each place, however many ways lead the file there."""
+        seen: set[cst.CSTNode] = set()
+        for operation in self.lowered:
+            if operation.node not in seen and is_wanted(operation):
+                seen.add(operation.node)
+                yield operation
 
     @cached_property
     def _perhaps_lowered(self) -> tuple[Operation, ...]:

@@ -42,8 +42,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from amplint.diagnostics import NoFix
 from amplint.dtypes import Dtypes, Operation
 from amplint.rule import MEDIUM, WARNING, File, Finding, rule
@@ -53,11 +51,9 @@ _CULPRITS = frozenset({"sin"})
 
 @rule("AMP000", "some-bad-pattern", WARNING, MEDIUM, "0.0.0", default=False, entered="")
 def check(file: File) -> Iterator[Finding]:
-    # An operation is there once for each way in which the file reaches it.
-    lossy: dict[cst.CSTNode, Operation] = {each.node: each for each in file.fact(Dtypes).lowered if _is_lossy(each)}
-    for node, operation in lossy.items():
-        related = file.related("computed in float16 here", operation.operand.half_at)
-        yield Finding(file.range(node), "Say what is wrong here, as one fact", "say why", related, NoFix("say why not"))
+    for operation in file.fact(Dtypes).lowered_where(_is_lossy):
+        related, place = file.fact(Dtypes).origin(operation, operation.operand), file.range(operation.node)
+        yield Finding(place, "Say what is wrong here, as one fact", "say why", related, NoFix("say why not"))
 
 
 def _is_lossy(operation: Operation) -> bool:
