@@ -63,6 +63,7 @@ class Entries:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._graphs = Graphs(program)
+        self.training = TrainingCode(program)
 
     @cached_property
     def graphs(self) -> dict[str, Function]:
@@ -82,7 +83,7 @@ class Entries:
     @cached_property
     def all(self) -> tuple[Entry, ...]:
         """What is explored, in the order of the file."""
-        if not TrainingCode(self._program).is_there:
+        if not self.training.is_there:
             return ()
         roots = list(self._roots())
         keys: dict[int, list[str]] = {}

@@ -7,12 +7,15 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.lowering.compound_statements import ENTERS
 from amplint.lowering.program import Program
 from amplint.model.libraries import CALLS_FOR_EACH_BATCH
 from amplint.model.torch.names import AUTOCAST, GRAD_SCALER
 from amplint.syntax.access_paths import called_name
 
 _PASSES = frozenset({"backward", "manual_backward"})
+_UNSCALE = "unscale_"
+_OF_SCALERS = frozenset({"scale", _UNSCALE, "step", "update"})
 _RUN_WHAT_THEY_GET = frozenset(
     {"step", "add_event_handler", *(name.rpartition(".")[2] for name in CALLS_FOR_EACH_BATCH)}
 )
@@ -47,13 +50,25 @@ class TrainingCode:
         acts = clips or reads or "step" in self._methods
         if not acts and not any(self._program.names.references(GRAD_SCALER | AUTOCAST)):
             return False
-        whole = self._tree.module
-        if acts and self._trains(whole):
+        if acts and self._trains(self._tree.module):
             return True
-        _, *abroad = self._reached([whole])
-        return (acts or bool(abroad)) and any(
-            map(self._trains, (whole, *abroad, *self._reached(self._program.templates)))
-        )
+        return (acts or bool(self._abroad)) and any(map(self._trains, self._everything()))
+
+    @property
+    def uses_amp(self) -> bool:
+        """Whether a scaler acts, or a region lowers precision, in the file or in a function that it leads to."""
+        return any(map(self._scales_or_lowers, self._everything()))
+
+    def _everything(self) -> Iterator[_Code]:
+        """The module, and the functions of other files that it leads to, or inherits."""
+        yield self._tree.module
+        yield from self._abroad
+        yield from self._reached(self._program.templates)
+
+    @cached_property
+    def _abroad(self) -> list[_Code]:
+        """The functions of other files that calls in this one lead to."""
+        return [*self._reached([self._tree.module])][1:]
 
     def _trains(self, node: _Code) -> bool:
         """Whether a backward pass or a scaler's step may stand in a function, or a module."""
@@ -65,6 +80,21 @@ class TrainingCode:
         return any(
             type(func) is cst.Attribute and self._program.roles.of(func.value).role == "scaler" for func in stepping
         )
+
+    def _scales_or_lowers(self, node: _Code) -> bool:
+        """Whether a scaler may act in a function, or a module, or a region lower precision there."""
+        methods = (each for each in self._tree.inside(node, cst.Attribute) if each.attr.value in _OF_SCALERS)
+        if any(self._program.roles.of(each.value).role == "scaler" or each.attr.value == _UNSCALE for each in methods):
+            return True
+        entered = [each.item for each in self._tree.inside(node, cst.WithItem)]
+        for call in self._tree.inside(node, cst.Call):
+            entered += [arg.value for arg in call.args if called_name(call) in ENTERS]
+        contexts = self._program.contexts
+        regions = [contexts.of(each) for each in entered]
+        regions += [
+            each for function in self._tree.inside(node, cst.FunctionDef) for each in contexts.decorating(function)
+        ]
+        return any(region is not None and region.lowers for region in regions)
 
     def _reached(self, start: Iterable[_Code]) -> Iterator[_Code]:
         """The module, or some functions, and the functions of other files that their calls lead to, through others, too."""

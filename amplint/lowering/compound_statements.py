@@ -25,7 +25,7 @@ from amplint.model.records import changed
 from amplint.model.references import reference
 from amplint.syntax.words import words
 
-_ENTERS = frozenset({"enter_context", "enter_async_context"})
+ENTERS = frozenset({"enter_context", "enter_async_context"})
 """Methods of an exit stack that enter a region for the rest of the block."""
 
 
@@ -81,7 +81,7 @@ class BlockReader:
             case cst.SimpleStatementLine(
                 body=[cst.Expr(value=cst.Call() as call) | cst.Assign(value=cst.Call() as call)]
             ):
-                if isinstance(call.func, cst.Attribute) and call.func.attr.value in _ENTERS and len(call.args) == 1:
+                if isinstance(call.func, cst.Attribute) and call.func.attr.value in ENTERS and len(call.args) == 1:
                     return self._program.contexts.of(call.args[0].value)
         return None
 

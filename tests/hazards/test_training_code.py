@@ -39,18 +39,23 @@ class Loop:
     def train_step(self):
         self.optimizer.step()
 """
+SCALES = "def run(loss, optimizer):\n    scaler = GradScaler()\n    scaler.scale(loss).backward()\n    scaler.step(optimizer)\n"
+LOWERS = "@torch.autocast('cuda')\ndef run(loss, optimizer):\n    loss.backward()\n"
+ENTERS_A_REGION = "import torch\n\nstack.enter_context(torch.autocast('cuda'))\nloss.backward()\n"
 
 
 def is_there(code: str) -> bool:
     return TrainingCode(file_of(code).analysis.program).is_there
 
 
+def file_at(folder: Path, code: str) -> File:
+    return File(Tree(Source("main.py", code, place=FileLocation(folder / "main.py", folder))), (2, 3))
+
+
 def is_there_with(folder: Path, code: str, **modules: str) -> bool:
     for name, text in modules.items():
         (folder / f"{name}.py").write_text(text)
-    place = FileLocation(folder / "main.py", folder)
-    file = File(Tree(Source("main.py", code, place=place)), (2, 3))
-    return TrainingCode(file.analysis.program).is_there
+    return TrainingCode(file_at(folder, code).analysis.program).is_there
 
 
 @pytest.mark.parametrize(
@@ -94,3 +99,27 @@ def test_what_a_context_does_at_its_begin_counts(tmp_path: Path) -> None:
 
 def test_what_an_inherited_loop_does_counts(tmp_path: Path) -> None:
     assert is_there_with(tmp_path, INHERITS, helpers=LOOP)
+
+
+def uses_amp_with(folder: Path, helpers: str) -> bool:
+    (folder / "helpers.py").write_text(f"import torch\nfrom torch.amp import GradScaler\n\n{helpers}")
+    code = "from helpers import run\n\nrun(loss, optimizer)\nloss.backward()\n"
+    return TrainingCode(file_at(folder, code).analysis.program).uses_amp
+
+
+@pytest.mark.parametrize("helpers", [SCALES, LOWERS])
+def test_amp_in_another_file_counts(tmp_path: Path, helpers: str) -> None:
+    assert uses_amp_with(tmp_path, helpers)
+
+
+def test_where_no_file_uses_amp_nothing_is_explored(tmp_path: Path) -> None:
+    assert not uses_amp_with(tmp_path, BACKWARD)
+
+
+def test_a_region_counts_that_a_stack_of_contexts_enters() -> None:
+    assert TrainingCode(file_of(ENTERS_A_REGION).analysis.program).uses_amp
+
+
+def test_a_region_that_is_switched_off_does_not_count() -> None:
+    code = ENTERS_A_REGION.replace("'cuda'", "'cuda', enabled=False")
+    assert not TrainingCode(file_of(code).analysis.program).uses_amp
