@@ -34,9 +34,11 @@ class ImportGraph:
         # What somebody keeps anyway takes no more memory here.
         self.content = lru_cache(None)(content_of) if in_use().keeps(Kept.CONTENTS) else self._recent
         self._contents = Memory({Kept.CONTENTS: _KEPT})
+        self._parts: dict[str, list[str] | None] = {}
         self._found: dict[tuple[str, Path], Path | None] = {}
         self._searched: dict[Path, list[str]] = {}
         self._packages: dict[Path, list[Path]] = {}
+        self._around: dict[Path, list[Path]] = {}
         self._imported: dict[Path, frozenset[Path]] = {}
         self._families: dict[Path, frozenset[Path]] = {}
 
@@ -59,18 +61,24 @@ class ImportGraph:
             module: the name.
             importer: the file that imports it.
         """
-        parts = [part for part in module.split(".") if part]
-        if not self._names.issuperset(parts):
+        return self._find_from(importer.parent, module, importer)
+
+    def _find_from(self, folder: Path, module: str, importer: Path) -> Path | None:
+        """The file of a module that a file in some folder imports; the folder of a path takes long to be told."""
+        if module not in self._parts:
+            parts = [part for part in module.split(".") if part]
+            self._parts[module] = parts if self._names.issuperset(parts) else None
+        if self._parts[module] is None:
             return None  # as of most modules: they are installed
-        key = module, importer.parent
+        key = module, folder
         if key not in self._found:
-            self._found[key] = self._find(module, parts, importer.parent)
+            self._found[key] = self._find(module, folder)
         if self._found[key] == importer:  # no file imports itself: `from model import Net` in `utils/model.py`
-            return self._find(module, parts, importer.parent, but=importer)
+            return self._find(module, folder, but=importer)
         return self._found[key]
 
-    def _find(self, module: str, parts: list[str], folder: Path, but: Path | None = None) -> Path | None:
-        dots = len(module) - len(module.lstrip("."))
+    def _find(self, module: str, folder: Path, but: Path | None = None) -> Path | None:
+        parts, dots = self._parts[module] or [], len(module) - len(module.lstrip("."))
         if dots:
             for _ in range(dots - 1):
                 folder = folder.parent
@@ -94,12 +102,16 @@ class ImportGraph:
         if path not in self._imported:
             found = set(self._find_all(path))
             # To import a module runs the packages around it first.
-            around = {
-                package for folder in {each.parent for each in found} for package in self._packages_around(folder)
-            }
-            found |= around.difference(self._packages_around(path.parent))
+            around = {package for each in found for package in self._packages_of(each)}
+            found |= around.difference(self._packages_of(path))
             self._imported[path] = frozenset(found - {path})
         return self._imported[path]
+
+    def _packages_of(self, path: Path) -> list[Path]:
+        """The files of the packages that a file lies in."""
+        if path not in self._around:
+            self._around[path] = self._packages_around(path.parent)
+        return self._around[path]
 
     def _packages_around(self, folder: Path) -> list[Path]:
         """The files of the packages that the files of a folder lie in."""
@@ -109,8 +121,9 @@ class ImportGraph:
         return self._packages[folder]
 
     def _find_all(self, path: Path) -> Iterator[Path]:
+        folder = path.parent
         for module, names in self.content(path).imports:
-            found = self.find(module, path)
+            found = self._find_from(folder, module, path)
             if found is not None:
                 yield found
                 if found.name == "__init__.py":
