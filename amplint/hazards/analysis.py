@@ -56,7 +56,8 @@ class Analysis:
     @cached_property
     def _explored(self) -> tuple[tuple[Entry, Exploration], ...]:
         """What the paths of every entry have shown."""
-        entries = self.entries if self._entries.training.uses_amp else ()
+        training = self._entries.training
+        entries = self.entries if training.is_there and training.uses_amp else ()
         return tuple((entry, explore(entry)) for entry in worth_exploring(entries))
 
     @property

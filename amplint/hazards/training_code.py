@@ -39,7 +39,7 @@ class TrainingCode:
         calls = self._tree.find(cst.Call)
         return frozenset(call.func.attr.value for call in calls if type(call.func) is cst.Attribute)
 
-    @property
+    @cached_property
     def is_there(self) -> bool:
         """Whether the file, or a function that it leads to, may run a backward pass or take a scaler's step, and the file calls
         anything by the names of the protocol or makes a scaler or a region that other files work with or in."""
