@@ -12,6 +12,7 @@ from amplint.file import File
 from amplint.model import vocabulary
 from amplint.syntax.access_paths import called, called_name, elements, literal_key, path_of
 from amplint.syntax.bindings import targets
+from amplint.syntax.loop_elements import paired
 from amplint.syntax.value_uses import How, Use
 
 _REGISTERING = ("add_recoverable", "add_recoverables", "add_checkpointable")
@@ -159,8 +160,26 @@ class OptimizerStates:
                 case How.PART, cst.Element() as element:
                     held = self._tree.parent(element)
                     returned = returned or (isinstance(held, cst.Tuple) and self._flow.use(held).how is How.RETURNED)
-        spelled = (self._tree.text(target.slice[0]) for target, _ in self._flow.put(path, place))
-        return saved, returned, is_open or not all("'" in key or '"' in key for key in spelled)
+        closed = all(
+            self._is_spelled(target) and not self._is_of_any(value) for target, value in self._flow.put(path, place)
+        )
+        return saved, returned, is_open or not closed
+
+    def _is_spelled(self, target: cst.Subscript) -> bool:
+        """Whether the key of an element is written out, or a part of it."""
+        key = self._tree.text(target.slice[0])
+        return "'" in key or '"' in key
+
+    def _is_of_any(self, value: cst.BaseExpression) -> bool:
+        """Whether a value is the state of one of several objects that a function is given: of whichever those are."""
+        owner = value.func.value if isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) else None
+        bound = self._names.bindings(owner.value, owner) if isinstance(owner, cst.Name) else []
+        loop = self._tree.enclosing(bound[0].node, cst.For) if len(bound) == 1 and bound[0].node is not None else None
+        if not isinstance(loop, cst.For):
+            return False
+        sources = [source for name, source in paired(loop.target, loop.iter) if name is bound[0].node]
+        given = (self._names.bindings(each.value, each) for each in sources if isinstance(each, cst.Name))
+        return any(isinstance(each.node, cst.Param) for found in given for each in found)
 
 
 def says_save(call: cst.CSTNode) -> bool:
