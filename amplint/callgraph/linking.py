@@ -17,7 +17,7 @@ from amplint.callgraph.definitions import Definition
 from amplint.callgraph.held_values import Held, HeldValues
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.parameters import takes
-from amplint.callgraph.subclasses import Subclasses
+from amplint.callgraph.subclasses import Subclasses, is_false
 from amplint.model.caller_contexts import CallerContext, CallManner, ResultElsewhere, Shape, Target, distinct
 
 _MOST_CHARACTERS = 4_000_000
@@ -103,7 +103,8 @@ class Links:
         itself = target.file == caller == str(definition.path) and target.name == f"{definition.node.name}()"
         if is_class and itself:  # it calls a method of its own that it does not have
             found = self._subclasses.overriding(definition, target.method or "forward")
-            return [Target(str(each.path), each.node.name, True, target.method) for each in found]
+            meant = (each for each in found if not (target.switch and is_false(each.node, target.switch)))
+            return [Target(str(each.path), each.node.name, True, target.method) for each in meant]
         behind = self._values.of_property(definition, target.method) if target.method else None
         if behind is None:
             return [Target(str(definition.path), definition.node.name, made, target.method)]

@@ -62,3 +62,20 @@ class Subclasses:
 def _has(node: ast.AST, method: str) -> bool:
     body = node.body if isinstance(node, ast.ClassDef) else []
     return any(isinstance(each, ast.FunctionDef) and each.name == method for each in body)
+
+
+def is_false(node: ast.AST, attribute: str) -> bool:
+    """Whether a class says in its body that an attribute is False.
+
+    Args:
+        node: the class.
+        attribute: the name of the attribute.
+    """
+    for each in node.body if isinstance(node, ast.ClassDef) else []:
+        named = (
+            each.targets if isinstance(each, ast.Assign) else [each.target] if isinstance(each, ast.AnnAssign) else []
+        )
+        if any(isinstance(target, ast.Name) and target.id == attribute for target in named):
+            value = each.value if isinstance(each, (ast.Assign, ast.AnnAssign)) else None
+            return isinstance(value, ast.Constant) and value.value is False
+    return False

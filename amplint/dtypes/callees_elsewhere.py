@@ -111,7 +111,14 @@ class CalleesElsewhere:
             return
         method = self._file.classes.of(owner).method(name or "forward")
         if method is None or is_only_announced(method):
-            yield Target(_path(self._file.source), f"{owner.name.value}()", True, name)
+            yield Target(_path(self._file.source), f"{owner.name.value}()", True, name, self._switch(func))
+
+    def _switch(self, node: cst.CSTNode) -> str:
+        """The attribute of `self` that the region around a node is switched by; empty for none."""
+        entries = self._file.contexts.entries(node)
+        chosen = self._file.contexts.chosen_by(entries[-1][1]) if entries else None
+        this, _, name = path_of(chosen.test).partition(".") if chosen is not None else ("", "", "")
+        return name if this == "self" and "." not in name else ""
 
     def _places(self, node: cst.BaseExpression) -> list[tuple[str, str]]:
         """The files of the project, each with a name in it, that an expression may stand for."""

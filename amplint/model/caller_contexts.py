@@ -28,12 +28,15 @@ class Target(NamedTuple):
             function or the object; or the name of a parameter, or attribute, that does.
         made: whether it is an object that is called, or a method of one.
         method: the method; empty for `forward`.
+        switch: the attribute by which the object decides whether the region is switched on; empty for none, and once it is
+            linked.
     """
 
     file: str
     name: str
     made: bool = False
     method: str = ""
+    switch: str = ""
 
 
 class CallManner(NamedTuple):

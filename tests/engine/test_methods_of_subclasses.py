@@ -104,3 +104,12 @@ def test_a_method_that_the_class_only_announces(tmp_path: Path) -> None:
 )
 def test_methods_that_the_class_does_not_call_or_has_itself(tmp_path: Path, called: str, own: str, method: str) -> None:
     assert found(tmp_path, called, own, method) == set()
+
+
+@pytest.mark.parametrize(("mine", "expected"), [("True", FOUND), ("False", set()), ("False if torch else True", FOUND)])
+def test_a_subclass_that_switches_the_region_off(tmp_path: Path, mine: str, expected: set[str]) -> None:
+    base = BASE.format(called="self.compute(x)", own="").replace("float16)", "float16, enabled=self.half)")
+    base = base.replace("class Base(nn.Module):", "class Base(nn.Module):\n    half = True\n")
+    net = NET.format(method="compute", module="base", base="Base")
+    net = net.replace("class Net(Base):\n", f"class Net(Base):\n    half = {mine}\n", 1).replace("\n\n\n", "\n\n", 1)
+    assert found_in(project(tmp_path, base=base, net=net), select=("AMP302",)) == expected
