@@ -15,11 +15,11 @@ from amplint.model.records import changed, frozen
 from amplint.model.torch import names as torch_names
 from amplint.roles.context_values import ContextValues
 from amplint.roles.region_makers import PARTIAL, RegionMakers
-from amplint.roles.region_settings import one_dtype
+from amplint.roles.region_settings import either
 from amplint.roles.replaced_methods import ReplacedMethods
 from amplint.roles.wrapping_decorators import WrappingDecorators
 from amplint.syntax.classes import Classes
-from amplint.syntax.names import LOCAL, Names
+from amplint.syntax.names import Names
 from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
 
@@ -59,10 +59,10 @@ class Contexts(RegionMakers):
     ) -> None:
         imports = imports or Imports(tree, names)
         classes = classes or Classes(tree, names, imports)
-        super().__init__(names, classes, ContextValues(tree, names, classes, imports, abroad))
+        super().__init__(tree, names, classes, ContextValues(tree, names, classes, imports, abroad))
         self._tree, self._imports = tree, imports
         self._replaced = ReplacedMethods(tree, classes, self.values)
-        self._wrapping = WrappingDecorators(tree, self._helper)
+        self._wrapping = WrappingDecorators(tree, self._values.function)
         self._decorating: dict[cst.FunctionDef, list[Region]] = {}
 
     def for_itself(self) -> Contexts:
@@ -129,7 +129,7 @@ class Contexts(RegionMakers):
         if not runs:
             return region
         around = [entries[-1][0] if (entries := self._entries(run, depth + 1)) else None for run in runs]
-        found = self._either(around)
+        found = either(around)
         return found if found is not None and (found.enabled == "no" or None not in around) else None
 
     def _of_library(self, function: cst.FunctionDef) -> Sequence[cst.Decorator]:
@@ -146,7 +146,7 @@ class Contexts(RegionMakers):
         """Whether a call does nothing but make an autocast region, which somebody has yet to enter."""
         if self.maker(call.func) is not None:
             return True
-        helper, region = self._helper(call.func), self.of(call)
+        helper, region = self._values.function(call.func), self.of(call)
         return region is not None and region.device != "grad" and helper is not None and self.is_generated(helper)
 
     def helpers(self, node: cst.BaseExpression, depth: int = 0) -> list[cst.FunctionDef]:
@@ -158,7 +158,7 @@ class Contexts(RegionMakers):
         """
         if depth > _MAX_DEPTH:
             return []
-        helper = self._helper(node.func) if isinstance(node, cst.Call) else None
+        helper = self._values.function(node.func) if isinstance(node, cst.Call) else None
         if helper is not None:
             return [helper]
         return [found for each in self._values.behind(node) for found in self.helpers(each, depth + 1)]
@@ -175,23 +175,10 @@ class Contexts(RegionMakers):
         behind = self._values.behind(node)
         if isinstance(node, cst.Call) and not behind:
             return self._called(node.func, node.args, depth)
-        return self._either([self._of(each, depth + 1) for each in behind]) if behind else self._bare(node)
+        return either([self._of(each, depth + 1) for each in behind]) if behind else self._bare(node)
 
     def _bare(self, node: cst.BaseExpression) -> Region | None:
         return NO_GRAD if self._names.all_in(node, _NO_GRAD) else None
-
-    def _either(self, regions: Sequence[Region | None]) -> Region | None:
-        known = [region for region in regions if region is not None and region.device != "grad"]
-        if not known:
-            return next((region for region in regions if region is not None), None) if len(regions) == 1 else None
-        first = known[0]
-        device = first.device if all(region.device == first.device for region in known) else "?"
-        entered = [region for region in known if region.enabled != "no"] or known
-        dtype = one_dtype({region.dtype for region in entered})
-        same = all(region.enabled == first.enabled for region in known)
-        certain = same and (len(known) == len(regions) or first.enabled == "no")
-        cached = all(region.cached for region in known)
-        return Region(device, dtype, first.enabled if certain else "maybe", cached)
 
     def _called(self, func: cst.BaseExpression, args: Sequence[cst.Arg], depth: int) -> Region | None:
         """The region that a call makes: of the class, of a partial, of a lambda or a helper, or of one that is chosen."""
@@ -209,44 +196,36 @@ class Contexts(RegionMakers):
         if type(func) is cst.Call and func.args and self._names.all_in(func.func, PARTIAL):
             return self._called(func.args[0].value, [*func.args[1:], *args], depth + 1)
         if type(func) is cst.Call:
-            chooser = self._helper(func.func)
-            given = self._given_back(chooser) if chooser is not None else self._values.behind(func)
-            return self._either([self._called(each, args, depth + 1) for each in given]) if given else None
-        helper = self._helper(func)
+            chooser = self._values.function(func.func)
+            given = self._values.given_back(chooser) if chooser is not None else self._values.behind(func)
+            return either([self._called(each, args, depth + 1) for each in given]) if given else None
+        helper = self._values.function(func)
         if helper is not None:
             return self._returned(helper, args, depth)
         behind = self._values.behind(func)
-        return self._either([self._called(each, args, depth + 1) for each in behind]) if behind else None
+        return either([self._called(each, args, depth + 1) for each in behind]) if behind else None
 
     def _returned(self, helper: cst.FunctionDef, args: Sequence[cst.Arg], depth: int) -> Region | None:
-        given = [self._of(value, depth + 1) for value in self._given_back(helper)]
+        given = [self._made(value, helper, args, depth + 1) for value in self._values.given_back(helper)]
         if self.is_generated(helper):
             for pause in self._tree.inside(helper, cst.Yield):
                 if self._tree.enclosing(pause, cst.FunctionDef) is helper:
                     around = self._entries(pause, depth + 1)
-                    given.append(around[-1][0] if around else None)
-        region = self._either(given) if given else None
+                    given.append(self._made(around[-1][1], helper, args, depth + 1) if around else None)
+        region = either(given) if given else None
         return changed(region, enabled="no") if region is not None and self._is_switched_off(args, helper) else region
 
-    def _given_back(self, helper: cst.FunctionDef) -> list[cst.BaseExpression]:
-        """What a function may return."""
-        statements = self._tree.inside(helper, cst.Return)
-        own = (each.value for each in statements if self._tree.enclosing(each, cst.FunctionDef) is helper)
-        return [value for value in own if value is not None]
+    def _made(
+        self, node: cst.BaseExpression, helper: cst.FunctionDef, args: Sequence[cst.Arg], depth: int
+    ) -> Region | None:
+        """The region that an expression in a helper is for one call of the helper."""
+        if isinstance(node, cst.Call) and not self._values.behind(node):
+            return self._called(node.func, self._unpacked.handed_on(node.args, helper, args), depth)
+        return self._of(node, depth)
 
     def _is_switched_off(self, args: Sequence[cst.Arg], helper: cst.FunctionDef) -> bool:
-        """Whether a call tells a helper `enabled=False`, for the region that the helper makes."""
+        """Whether a call tells a helper `enabled=False`, for the region that it makes, whatever it makes of that first."""
         params = helper.params
         names = {param.name.value for param in (*params.params, *params.kwonly_params)}
         told = next((arg.value for arg in args if arg.keyword is not None and arg.keyword.value == "enabled"), None)
         return (params.star_kwarg is not None or "enabled" in names) and self.flag(told) == "no"
-
-    def _helper(self, func: cst.BaseExpression) -> cst.FunctionDef | None:
-        if type(func) is cst.Name and self._names.resolve(func) == {f"{LOCAL}.{func.value}"}:
-            nodes = [binding.node for binding in self._names.bindings(func.value, func)]
-            return nodes[0] if len(nodes) == 1 and isinstance(nodes[0], cst.FunctionDef) else None
-        owner = self._values.owner(func.value) if isinstance(func, cst.Attribute) else None
-        if isinstance(func, cst.Attribute) and owner is not None:
-            return owner.method(func.attr.value)
-        found = self._imports.defined(func)
-        return found if type(found) is cst.FunctionDef else None

@@ -98,6 +98,32 @@ class ContextValues:
         behind = self.behind(instance)
         return self._classes.instance_of(behind[0]) if len(behind) == 1 else None
 
+    def function(self, func: cst.BaseExpression) -> cst.FunctionDef | None:
+        """The function or method of the project that an expression names."""
+        if type(func) is cst.Name and self._names.resolve(func) == {f"{LOCAL}.{func.value}"}:
+            nodes = [binding.node for binding in self._names.bindings(func.value, func)]
+            return nodes[0] if len(nodes) == 1 and isinstance(nodes[0], cst.FunctionDef) else None
+        owner = self.owner(func.value) if isinstance(func, cst.Attribute) else None
+        if isinstance(func, cst.Attribute) and owner is not None:
+            return owner.method(func.attr.value)
+        found = self._imports.defined(func)
+        return found if type(found) is cst.FunctionDef else None
+
+    def given_back(self, function: cst.FunctionDef) -> list[cst.BaseExpression]:
+        """What a function may return."""
+        statements = self._tree.inside(function, cst.Return)
+        own = (each.value for each in statements if self._tree.enclosing(each, cst.FunctionDef) is function)
+        return [value for value in own if value is not None]
+
+    def returned(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """What a call of a function of the project gives back; empty for anything else, and where that may be None, which whoever
+        calls it may take for a sign."""
+        function = self.function(node.func) if isinstance(node, cst.Call) else None
+        if function is None or function.decorators or function.asynchronous is not None:
+            return []
+        given = self.given_back(function) if not self._tree.inside(function, cst.Yield) else []
+        return [] if any(isinstance(each, cst.Name) and each.value == "None" for each in given) else given
+
     def _bound(self, bindings: list[Binding]) -> list[cst.BaseExpression]:
         found: list[cst.BaseExpression] = []
         for binding in bindings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 import libcst as cst
 
@@ -10,8 +11,10 @@ from amplint.model.events import Region
 from amplint.model.torch import names as torch_names
 from amplint.model.torch.precision import ANY_HALF, DEFAULT_DTYPE, DTYPES, EITHER_HALF, FLOAT32
 from amplint.roles.context_values import ContextValues
+from amplint.roles.unpacked_arguments import UnpackedArguments
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names, dotted
+from amplint.syntax.tree import Tree
 
 _DTYPES = {
     **DTYPES,
@@ -22,6 +25,8 @@ _PRESENT = frozenset({"cuda", "mps", "cpu"})
 _OF_DEVICE = frozenset({"torch.device", "builtins.str"})
 _MOST_STEPS = 8
 
+UNKNOWN_REGION = Region("?", "?", "maybe")
+
 RegionArguments = dict[str, cst.BaseExpression]
 
 
@@ -29,13 +34,15 @@ class RegionSettings:
     """Reads what classes of autocast are given.
 
     Args:
-        names: what the names of the file mean.
+        tree: the file.
+        names: what its names mean.
         classes: its classes, whose attributes may hold settings.
         values: what expressions may be, one step back.
     """
 
-    def __init__(self, names: Names, classes: Classes, values: ContextValues) -> None:
+    def __init__(self, tree: Tree, names: Names, classes: Classes, values: ContextValues) -> None:
         self._names, self._classes, self._values = names, classes, values
+        self._unpacked = UnpackedArguments(tree, names, values)
 
     def values(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
         """What a name or an attribute of `self` may hold; empty when something unknown is among it."""
@@ -54,15 +61,20 @@ class RegionSettings:
             meanings: what the class may be.
             args: what it is given.
         """
-        if any(arg.star for arg in args):
-            return Region("?", "?", "maybe")
+        return either([self._region(meanings, way) for way in self._unpacked.of(args)]) or UNKNOWN_REGION
+
+    def _region(self, meanings: frozenset[str], args: Sequence[cst.Arg]) -> Region:
         device = _own_device(meanings)
         given = region_arguments(meanings, args)
+        is_open = any(arg.star for arg in args)
         if "device_type" in given:
             device = self.device(given["device_type"])
-        enabled = "maybe" if any(name not in torch_names.AUTOCAST for name in meanings) else "yes"
+        elif is_open and not meanings.isdisjoint(torch_names.AUTOCAST_GENERIC):
+            device = ""
+        enabled = "maybe" if is_open or any(name not in torch_names.AUTOCAST for name in meanings) else "yes"
         cached = self.flag(given.get("cache_enabled")) == "yes"
-        enabled, dtypes = self.flag(given.get("enabled"), enabled), self._lowering(given, device)
+        enabled = self.flag(given.get("enabled"), enabled)
+        dtypes = {"?"} if is_open and "dtype" not in given else self._lowering(given, device)
         if FLOAT32 in dtypes and len(dtypes) > 1:  # a run that chooses it wants no lower precision
             enabled, dtypes = "maybe" if enabled == "yes" else enabled, dtypes - {FLOAT32}
         return Region(device or "?", one_dtype(dtypes), enabled, cached)
@@ -86,7 +98,7 @@ class RegionSettings:
         if depth and isinstance(node, cst.Name) and node.value == "None":
             return {EITHER_HALF}  # the default of the device
         if isinstance(node, (cst.IfExp, cst.Subscript, cst.Call)):
-            parts = self._values.behind(node)
+            parts = self._values.behind(node) or self._values.returned(node)
         else:
             parts = self.values(node)
         if not parts or depth > _MOST_STEPS:
@@ -151,6 +163,21 @@ def one_dtype(dtypes: set[str]) -> str:
     return EITHER_HALF if dtypes <= ANY_HALF else "?"
 
 
+def either(regions: Sequence[Region | None]) -> Region | None:
+    """The region that is entered where one of several is, None standing for none; None where that is not known."""
+    known = [region for region in regions if region is not None and region.device != "grad"]
+    if not known:
+        return next((region for region in regions if region is not None), None) if len(regions) == 1 else None
+    first = known[0]
+    device = first.device if all(region.device == first.device for region in known) else "?"
+    entered = [region for region in known if region.enabled != "no"] or known
+    dtype = one_dtype({region.dtype for region in entered})
+    same = all(region.enabled == first.enabled for region in known)
+    certain = same and (len(known) == len(regions) or first.enabled == "no")
+    cached = all(region.cached for region in known)
+    return Region(device, dtype, first.enabled if certain else "maybe", cached)
+
+
 def _own_device(meanings: frozenset[str]) -> str:
     """The device type of a class that serves only one; empty for the others."""
     return next(
@@ -167,6 +194,7 @@ def region_arguments(meanings: frozenset[str], args: Sequence[cst.Arg]) -> Regio
     """
     generic = not meanings.isdisjoint(torch_names.AUTOCAST_GENERIC) or not _own_device(meanings)
     order = torch_names.AUTOCAST_PARAMETERS if generic else ("enabled", "dtype", "cache_enabled")
-    given: RegionArguments = dict(zip(order, (arg.value for arg in args if arg.keyword is None)))
+    positional = takewhile(lambda arg: not arg.star, (arg for arg in args if arg.keyword is None))
+    given: RegionArguments = dict(zip(order, (arg.value for arg in positional)))
     given.update({arg.keyword.value: arg.value for arg in args if arg.keyword is not None})
     return given

@@ -9,6 +9,7 @@ import pytest
 from lowered import file_of, found, in_loop, marked
 
 from amplint.model.events import NO_GRAD, Region
+from amplint.roles.region_settings import UNKNOWN_REGION
 
 HEADER = """
 import contextlib
@@ -77,8 +78,11 @@ def entered_by(expression: str, before: str = "") -> Region | None:
         ("cuda_autocast(enabled=flag)", MAYBE),
         ("cuda_autocast(enabled=args.amp)", MAYBE),
         ("cuda_autocast(enabled=True)", HALF),
-        ("cuda_autocast(*flag)", Region("?", "?", "maybe")),
-        ("cuda_autocast(**flag)", Region("?", "?", "maybe")),
+        ("cuda_autocast(*flag)", Region("cuda", "?", "maybe")),
+        ("cuda_autocast(**flag)", Region("cuda", "?", "maybe")),
+        ("autocast(**flag)", UNKNOWN_REGION),
+        ('autocast("cuda", dtype=torch.bfloat16, **flag)', Region("cuda", "bfloat16", "maybe")),
+        ("cuda_autocast(enabled=False, **flag)", Region("cuda", "?", "no")),
         # Chosen.
         ("cuda_autocast() if flag else nullcontext()", MAYBE),
         ("nullcontext() if flag else cuda_autocast()", MAYBE),
@@ -216,3 +220,83 @@ def test_leaving_a_region_early_leaves_it() -> None:
         scaler.update()
     """)
     assert found(code) == set()
+
+
+@pytest.mark.parametrize(
+    ("before", "region"),
+    [
+        ('options = {"dtype": torch.bfloat16}', BRAIN),
+        ('options = dict(dtype=torch.bfloat16, device_type="cuda")', BRAIN),
+        ('shared = {"dtype": torch.bfloat16}\noptions = {**shared, "enabled": False}', Region("cuda", "bfloat16", "no")),
+        ("options = {} if fast else dict(dtype=torch.bfloat16)", Region("cuda", "half", "yes")),
+        ("options = get()\ndef get():\n    return dict(dtype=torch.bfloat16)", BRAIN),
+        ("options = {}", HALF),
+        # What may be written into, or has an unknown part, may hold anything.
+        ('options = {}\noptions["dtype"] = torch.bfloat16', Region("cuda", "?", "maybe")),
+        ("options = dict(dtype=torch.bfloat16)\noptions.update(more)", Region("cuda", "?", "maybe")),
+        ("options = dict(enabled=False)\nfill(options)", Region("cuda", "?", "maybe")),
+        ("options = dict(dtype=torch.bfloat16, **more)", Region("cuda", "bfloat16", "maybe")),
+        ('options = {key: True}', Region("cuda", "?", "maybe")),
+        ("options = {}\nfor key in more:\n    options[key] = more[key]", Region("cuda", "?", "maybe")),
+        ("from settings import options", Region("cuda", "?", "maybe")),
+    ],
+)  # fmt: skip
+def test_options_that_are_unpacked(before: str, region: Region) -> None:
+    assert entered_by("cuda_autocast(**options)", before) == region
+
+
+@pytest.mark.parametrize("attribute", ["self.options", "self.cast"])
+def test_options_of_an_object(attribute: str) -> None:
+    written = "    def reset(self):\n        self.cast['dtype'] = torch.float16\n"
+    (region,) = entered(f"""
+class Trainer:
+    def __init__(self):
+        self.options = self.cast = {{"dtype": torch.bfloat16}}
+
+{written}
+    def train(self):
+        with cuda_autocast(**{attribute}):
+            pass
+""")
+    assert region == (BRAIN if attribute == "self.options" else Region("cuda", "?", "maybe"))
+
+
+@pytest.mark.parametrize(
+    ("helper", "call", "region"),
+    [
+        ('def half(**kwargs):\n    return autocast("cuda", **kwargs)', "half(dtype=torch.bfloat16)", BRAIN),
+        ('def half(**kwargs):\n    return autocast("cuda", **kwargs)', "half(enabled=False)", OFF),
+        ('def half(**kwargs):\n    return autocast("cuda", **kwargs)', "half()", HALF),
+        ('def half(**kwargs):\n    return autocast("cuda", **kwargs)', "half(**flag)", Region("cuda", "?", "maybe")),
+        ('def half(device="cuda", **kwargs):\n    return autocast(device, **kwargs)', "half(enabled=flag)", MAYBE),
+        ('def half(device="cuda", **kwargs):\n    return autocast(device, **kwargs)', 'half("cpu", enabled=flag)',
+         Region("cpu", "bfloat16", "maybe")),
+        ("def half(on=True, dtype=None):\n    return cuda_autocast(on, dtype)", "half(dtype=torch.bfloat16)", BRAIN),
+        ("def half(on=True, dtype=None):\n    return cuda_autocast(on, dtype)", "half(False)", OFF),
+        ("def half(on):\n    on = on and usable()\n    return cuda_autocast(on)", "half(True)", MAYBE),
+        ("def half(enabled):\n    enabled = enabled and usable()\n    return cuda_autocast(enabled)", "half(enabled=False)", OFF),
+        ("def half(**kwargs):\n    kwargs['dtype'] = torch.bfloat16\n    return cuda_autocast(**kwargs)", "half()",
+         Region("cuda", "?", "maybe")),
+        ("def half(*args):\n    return cuda_autocast(*args)", "half(False)", Region("cuda", "?", "maybe")),
+        ("def inner(**kwargs):\n    return cuda_autocast(**kwargs)\ndef half(**kwargs):\n    return inner(**kwargs)",
+         "half(dtype=torch.bfloat16)", BRAIN),
+    ],
+)  # fmt: skip
+def test_helpers_hand_their_arguments_on(helper: str, call: str, region: Region) -> None:
+    assert entered_by(call, helper) == region
+
+
+def test_a_dtype_that_a_function_chooses() -> None:
+    chooses = "def chosen(name):\n    return torch.bfloat16 if name == 'bf16' else torch.float16"
+    assert entered_by("cuda_autocast(dtype=chosen(args.precision))", chooses) == Region("cuda", "half", "yes")
+    unknown = "def chosen(name):\n    return getattr(torch, name)"
+    assert entered_by("cuda_autocast(dtype=chosen(args.precision))", unknown) == Region("cuda", "?", "yes")
+    none = "def chosen(name):\n    if name == 'fp32':\n        return None\n    return torch.bfloat16"
+    assert entered_by("cuda_autocast(dtype=chosen(args.precision))", none) == Region("cuda", "?", "yes")
+
+
+def test_a_context_manager_hands_its_arguments_on() -> None:
+    manager = "@contextlib.contextmanager\ndef half(**kwargs):\n    with cuda_autocast(**kwargs):\n        yield\n"
+    unknown, region = entered(f"{manager}with half(dtype=torch.bfloat16):\n    pass")
+    assert unknown == Region("cuda", "?", "maybe")
+    assert region == BRAIN
