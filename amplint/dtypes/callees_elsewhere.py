@@ -82,7 +82,7 @@ class CalleesElsewhere:
         given = [(str(index), value) for index, value in enumerate(call.arguments.values)]
         given += list(call.arguments.keywords.items())
         given = [] if self._is_chain(call.node.func) else given
-        shapes = tuple((name, None if name == "*" else shape_of(value)) for name, value in given)
+        shapes = tuple((name, shape_of(value)) for name, value in given)
         for target in self._targets[call.node]:
             yield CallManner(target, call.region, call.differentiates, shapes)
 

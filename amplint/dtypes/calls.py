@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import cached_property
 
 import libcst as cst
@@ -14,7 +13,6 @@ from amplint.dtypes.higher_order import HigherOrder
 from amplint.dtypes.literals import joined
 from amplint.dtypes.tensor_calls import MODULES, no_result
 from amplint.dtypes.values import (
-    NO_ARGUMENTS,
     UNKNOWN,
     Arguments,
     Choice,
@@ -47,7 +45,7 @@ class Calls(HigherOrder):
     """Evaluates calls."""
 
     def call(self, node: cst.Call, frame: StackFrame) -> Value:
-        arguments = self._arguments(node.args, frame)
+        arguments = self.arguments_of(node.args, frame)
         called = node.func.attr.value if type(node.func) is cst.Attribute else dotted(node.func)
         meaning = self._meaning(node.func)
         if meaning is not None and (type(node.func) is cst.Attribute or frame.lookup(called) is None):
@@ -60,18 +58,6 @@ class Calls(HigherOrder):
         if type(node.func) is cst.Attribute:
             return self._method(node, node.func, called, arguments, frame)
         return self.apply(self.evaluate(node.func, frame), node, called, arguments, frame)
-
-    def _arguments(self, args: Sequence[cst.Arg], frame: StackFrame) -> Arguments:
-        if not args:
-            return NO_ARGUMENTS
-        starred = [self.evaluate(arg.value, frame) for arg in args if arg.star]
-        nodes = [arg.value for arg in args if arg.keyword is None and not arg.star]
-        values = [self.evaluate(node, frame) for node in nodes]
-        named = {arg.keyword.value: arg.value for arg in args if arg.keyword is not None}
-        keywords = {name: self.evaluate(value, frame) for name, value in named.items()}
-        if starred:
-            keywords["*"] = Items(tuple(starred))
-        return Arguments(tuple(nodes), tuple(values), keywords, named)
 
     def _meaning(self, func: cst.BaseExpression) -> str | None:
         meanings = self.names.resolve(func)
@@ -104,7 +90,7 @@ class Calls(HigherOrder):
     def _layer(self, name: str, node: cst.Call, arguments: Arguments) -> Value:
         if name == "ModuleList":
             return arguments.values[0] if arguments.values else Items(())
-        return Layer(name, node, self.parts_of_chain(node, arguments) if name == "Sequential" else ())
+        return Layer(name, node, self.parts_of_chain(arguments) if name == "Sequential" else ())
 
     def _method(self, node: cst.Call, func: cst.Attribute, name: str, arguments: Arguments, frame: StackFrame) -> Value:
         if type(func.value) is cst.Call and dotted(func.value.func) == "super":
@@ -124,6 +110,8 @@ class Calls(HigherOrder):
         if name == "scale" and isinstance(base, Tensor) and base.dtype == precision.UNKNOWN:
             return arguments.values[0] if arguments.values else UNKNOWN
         if isinstance(base, Tensor):
+            if base.dtype != precision.UNKNOWN and containers.is_asked_for(name, arguments.nodes):
+                return base  # an element of what a model gives back
             if self._is_model(name, base, frame):
                 return self._leave(self._model(node, frame), node, arguments, frame)
             if base == UNKNOWN and not _TENSOR_METHODS.match(name):

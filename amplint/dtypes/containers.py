@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
@@ -13,6 +13,9 @@ from amplint.syntax.words import string_value
 
 RECORD_MAKERS = frozenset({"builtins.dict", "collections.OrderedDict", "types.SimpleNamespace", "torch.nn.ModuleDict"})
 """What makes a dictionary, or an object, of its keyword arguments and of the dictionary that it is given."""
+
+
+_ELEMENTS = frozenset({"get", "pop", "__getitem__"})
 
 
 def text_key(node: cst.BaseExpression | None) -> str | None:
@@ -79,6 +82,16 @@ def everything(base: Record) -> tuple[Value, ...]:
     return (*(value for _, value in base.fields), *(() if base.rest is None else (base.rest,)))
 
 
+def is_asked_for(method: str, nodes: Sequence[cst.BaseExpression | None]) -> bool:
+    """Whether a method of a dictionary gives back what stands under a key that is spelled out.
+
+    Args:
+        method: the name of the method.
+        nodes: its arguments.
+    """
+    return method in _ELEMENTS and bool(nodes) and text_key(nodes[0]) is not None
+
+
 def asked(base: Record, method: str, key: str | None) -> Value | None:
     """What a method of a dictionary gives back; None for one that is not known.
 
@@ -87,7 +100,7 @@ def asked(base: Record, method: str, key: str | None) -> Value | None:
         method: the name of the method.
         key: the first argument, where it is a string that is spelled out.
     """
-    if method in ("get", "pop", "__getitem__"):
+    if method in _ELEMENTS:
         return held(base, key)
     if method == "values":
         return Items(everything(base))

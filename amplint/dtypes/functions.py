@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import libcst as cst
 
+from amplint.dtypes.argument_passing import ArgumentPassing
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import read
 from amplint.dtypes.literals import joined
-from amplint.dtypes.number_parameters import NumberParameters
-from amplint.dtypes.tensor_calls import TensorCalls, no_result
+from amplint.dtypes.tensor_calls import no_result
 from amplint.dtypes.values import (
     NO_ARGUMENTS,
     UNKNOWN,
@@ -20,9 +20,7 @@ from amplint.dtypes.values import (
     Closure,
     GradientFlow,
     Instance,
-    Number,
     Operation,
-    Tensor,
     Value,
     tensors,
     told,
@@ -39,7 +37,7 @@ _MAX_DEPTH = 8
 _Key = tuple[object, ...]
 
 
-class Functions(TensorCalls):
+class Functions(ArgumentPassing):
     """Evaluates calls of what the file defines.
 
     Args:
@@ -66,7 +64,6 @@ class Functions(TensorCalls):
         self.classes = classes
         self.result_elsewhere = result_elsewhere
         self._losses = losses
-        self._numbers = NumberParameters(tree)
         self.kept = {}
         self.leaving: dict[Operation, bool] = {}
         """The calls of what is not defined here, where autocast or an argument tells of half precision, and whether they
@@ -176,7 +173,7 @@ class Functions(TensorCalls):
         if isinstance(node, cst.FunctionDef):
             inner.regions += tuple(self.contexts.decorating(node))
             arguments = NO_ARGUMENTS if self.contexts.is_wrapped(node) else arguments
-        self._bind(node, function, arguments, inner)
+        self.bind(node, function, arguments, inner)
         given = inner.variables
         key: _Key = (node, function.bound, parent, *given, *map(told, given.values()), inner.regions, inner.loss)
         if key in self._results:  # what it does to its operands was filed the first time
@@ -205,31 +202,6 @@ class Functions(TensorCalls):
 
     def _generates(self, node: cst.CSTNode) -> bool:
         return any(self.tree.enclosing(each, cst.FunctionDef) is node for each in self.tree.find(cst.Yield))
-
-    def _bind(
-        self, node: cst.FunctionDef | cst.Lambda, function: Closure, arguments: Arguments, frame: StackFrame
-    ) -> None:
-        static = isinstance(node, cst.FunctionDef) and any(
-            dotted(decorator.decorator) == "staticmethod" for decorator in node.decorators
-        )
-        values: list[Value] = [*arguments.values]
-        if function.bound is not None and not static:
-            values.insert(0, function.bound)
-        params = [*node.params.posonly_params, *node.params.params]
-        spread = "*" in arguments.keywords
-        for position, param in enumerate([*params, *node.params.kwonly_params]):
-            name = param.name.value
-            if position < len(params) and position < len(values):
-                frame.variables[name] = values[position]
-            elif name in arguments.keywords:
-                frame.variables[name] = arguments.keywords[name]
-            elif param.default is not None and not spread:
-                frame.variables[name] = self.evaluate(param.default, frame.parent or frame)
-            else:
-                frame.variables[name] = Number() if self._numbers.holds(param, node) else Tensor(made=param)
-        for star in (node.params.star_arg, node.params.star_kwarg):
-            if type(star) is cst.Param:
-                frame.variables[star.name.value] = UNKNOWN
 
     def enter(self, node: cst.FunctionDef) -> None:
         """Follow a function whose callers are not known."""

@@ -9,7 +9,6 @@ import libcst as cst
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.functions import Functions
 from amplint.dtypes.values import (
-    UNKNOWN,
     Arguments,
     Closure,
     FromLibrary,
@@ -80,17 +79,14 @@ class HigherOrder(Functions):
             )
         return self.apply(function, node, "", Arguments(values=given), frame) if len(given) == 1 else None
 
-    def parts_of_chain(self, node: cst.Call, arguments: Arguments) -> tuple[Value, ...]:
+    def parts_of_chain(self, arguments: Arguments) -> tuple[Value, ...]:
         """The layers of an `nn.Sequential`, where a list that is spread out stands for its elements.
 
         Args:
-            node: its construction.
             arguments: what it is given.
         """
-        plain, starred = iter(arguments.values), iter(_spread(arguments))
         parts: list[Value] = []
-        for arg in node.args:
-            value = next(starred if arg.star else plain, UNKNOWN)
+        for value in (*arguments.values, *arguments.spread):
             if isinstance(value, Record):  # an `OrderedDict` of named layers
                 parts.extend(each for _, each in value.fields)
             else:
@@ -112,11 +108,6 @@ class HigherOrder(Functions):
         if base.items and len(added) == 1 and _alike(base.items[-1], added[0]):
             return base  # what a loop makes again behaves as before
         return Items((*base.items, *added))
-
-
-def _spread(arguments: Arguments) -> tuple[Value, ...]:
-    starred = arguments.keywords.get("*")
-    return starred.items if isinstance(starred, Items) else ()
 
 
 def _alike(one: Value, other: Value) -> bool:

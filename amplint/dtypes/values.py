@@ -290,6 +290,12 @@ class Arguments:
         return changed(self, nodes=(node, *self.nodes), values=(value, *self.values))
 
     @property
+    def spread(self) -> tuple[Value, ...]:
+        """What stands behind a `*` or a `**` and has no position and no keyword, or may have any."""
+        spread = self.keywords.get("*")
+        return spread.items if isinstance(spread, Items) else ()
+
+    @property
     def all(self) -> tuple[Value, ...]:
         """Every value, positions first."""
         return (*self.values, *self.keywords.values())

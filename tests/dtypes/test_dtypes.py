@@ -427,3 +427,35 @@ def test_objects_made_of_the_same_things_are_several() -> None:
     dtypes = flow(code)
     assert [each.operand.dtype for each in operations(dtypes, "log")] == ["?"]
     assert [each.operand.dtype for each in operations(dtypes, "exp")] == ["float32"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "given", "meets", "dtype"),
+    [
+        ("a, b", "**out", "a", "float16"),
+        ("b, **rest", "**out", "rest['a']", "float16"),
+        ("b, **rest", "**out", "rest['b']", "?"),
+        ("b, **rest", "data, a=out['a']", "rest['a']", "float16"),
+        ("a, b", "**{**out, 'a': out['a'].float()}", "a", "float32"),
+        ("a, b, c=data", "**out", "c", "?"),
+        ("a, b, c", "*out.values(), param", "c", "?"),
+        ("a, *rest", "param, out['a'], param", "rest[0]", "float16"),
+        ("a, *rest", "param, out['a'], param", "rest[1]", "float32"),
+        ("a, *rest", "*out.values(), param", "rest[0]", "?"),
+    ],
+)
+def test_arguments_that_are_unpacked(parameters: str, given: str, meets: str, dtype: str) -> None:
+    code = f"""
+    def loss({parameters}):
+        return torch.log({meets})
+    out = {{"a": lin(data), "b": lin(data).float()}}
+    loss({given})
+    """
+    assert logged_in_call(code).dtype == dtype
+
+
+def logged_in_call(code: str) -> Tensor:
+    """What `torch.log` meets in a function, as the last call of it gives its arguments."""
+    setup = "lin = nn.Linear(8, 8)\nparam = nn.Parameter(torch.ones(8))\ndata = load()\n"
+    region = 'with torch.autocast("cuda", dtype=torch.float16):\n'
+    return operations(flow(f"{setup}{region}{indent(dedent(code), '    ')}"), "log")[0].operand

@@ -210,3 +210,30 @@ def test_the_second_location_is_the_region_of_the_caller(tmp_path: Path) -> None
     (finding,) = found
     (caller,) = finding.related
     assert (Path(caller.path).name, caller.range.start.row) == ("engine.py", 8)
+
+
+@pytest.mark.parametrize(
+    ("given", "taken", "found"),
+    [
+        ("**model(x), y=y", "out, y", True),
+        ("**model(x), y=y", "y, out=None", False),
+        ("*model(x), y", "out, y", False),
+        ("y=y, **{'out': model(x).float()}", "out, y", False),
+    ],
+)
+def test_outputs_that_are_unpacked_reach_the_parameters_of_another_file(
+    tmp_path: Path, given: str, taken: str, found: bool
+) -> None:
+    losses = LOSSES.replace("def bce(out, y)", f"def bce({taken})").replace(
+        "F.binary_cross_entropy(torch.sigmoid(out), y)", "torch.log(1 - out.sigmoid()).mean()"
+    )
+    root = project(tmp_path, losses=losses, engine=engine(f"bce({given})", "from losses import bce"))
+    assert numerics(root) == ({"losses.py:7 AMP301"} if found else set())
+
+
+def test_a_loss_asks_the_outputs_by_name(tmp_path: Path) -> None:
+    losses = LOSSES.replace(
+        "F.binary_cross_entropy(torch.sigmoid(out), y)", "torch.log(1 - out.get('logits').sigmoid()).mean()"
+    )
+    root = project(tmp_path, losses=losses, engine=engine("bce(model(x), y)", "from losses import bce"))
+    assert numerics(root) == {"losses.py:7 AMP301"}
