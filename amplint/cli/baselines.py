@@ -12,7 +12,7 @@ from typing import NamedTuple
 from amplint.cli.console import Console
 from amplint.cli.options import Options
 from amplint.cli.reporting import refuse_to_overwrite, write_file
-from amplint.cli.summary import Result, count
+from amplint.cli.summary import Result
 from amplint.cli.targets import Targets
 from amplint.diagnostics import FileReport
 from amplint.engine.baseline import (
@@ -29,6 +29,7 @@ from amplint.engine.config import ConfigError
 from amplint.engine.discovery import FoundFile
 from amplint.engine.registry import rule_index
 from amplint.engine.selection import active_codes
+from amplint.report.view import count
 from amplint.source import Source
 from amplint.system.reading import read_file, shown_path
 

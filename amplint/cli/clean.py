@@ -8,9 +8,9 @@ import click
 
 from amplint.cli.console import CLEAN, FAILED, Console, one_line
 from amplint.cli.option_values import as_path
-from amplint.cli.summary import count
 from amplint.engine.cache_storage import VARIABLE, Storage
 from amplint.engine.config import ConfigError, Overrides, SettingsResolver
+from amplint.report.view import count
 from amplint.system.reading import explained
 
 

@@ -16,11 +16,10 @@ from amplint.cli.linting import lint
 from amplint.cli.option_groups import RUN, SELECTION, with_options
 from amplint.cli.options import Options
 from amplint.cli.reporting import refuse_to_overwrite, write_file
-from amplint.cli.summary import count
 from amplint.engine.config import ConfigError
 from amplint.engine.registry import RegistryError
 from amplint.report import team_page
-from amplint.report.view import View
+from amplint.report.view import View, count
 from amplint.system.revisions import RevisionError
 
 _HTML = click.option("--html", metavar="FILE", required=True, help="The page.")

@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from amplint.cli.console import Console
-from amplint.cli.summary import Result, count
+from amplint.cli.summary import Result
 from amplint.cli.targets import Targets
 from amplint.diagnostics import FileReport
 from amplint.engine.changed_lines import ChangedLines
 from amplint.engine.config import ConfigError
+from amplint.report.view import count
 from amplint.source import Source
 from amplint.system.revisions import RevisionError
 

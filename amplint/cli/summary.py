@@ -9,6 +9,7 @@ from pathlib import Path
 from amplint.cli.console import Console
 from amplint.cli.options import Options
 from amplint.diagnostics import Applicability, Diagnostic, FileReport
+from amplint.report.view import View, count
 from amplint.source import Source
 from amplint.system.text_encoding import SourceError
 
@@ -66,16 +67,6 @@ def summarize(result: Result, options: Options, console: Console) -> None:
     console.detail(f"{checked} of {count(len(result.reports), 'file')} checked in {console.elapsed:.2f} s")
 
 
-def count(number: int, noun: str) -> str:
-    """Such as `1 finding`, `2 findings`.
-
-    Args:
-        number: how many.
-        noun: what is counted, in the singular.
-    """
-    return f"{number} {noun}" + ("" if number == 1 else "s")
-
-
 def _fixes(result: Result) -> Iterator[str]:
     from amplint.engine.registry import rule_index
     from amplint.engine.selection import names
@@ -120,7 +111,6 @@ def _next_steps(result: Result, options: Options) -> Iterator[str]:
     if options.diff or options.fix_only or not result.diagnostics or not read:
         return
     from amplint.engine.suppression import ENGINE_CODES
-    from amplint.report.view import View
 
     view = View(lambda path: None, options.unsafe_fixes)
     if options.statistics and any(view.applies(one.fix) for one in result.diagnostics):

@@ -21,14 +21,13 @@ from amplint.cli.option_values import as_file
 from amplint.cli.options import Options
 from amplint.cli.proof import fixable_findings, how_to_replay, replays_shown
 from amplint.cli.reporting import refuse_to_overwrite, write_file
-from amplint.cli.summary import count
 from amplint.cli.targets import Targets
 from amplint.engine.config import ConfigError
 from amplint.engine.linter import SYNTAX_ERROR
 from amplint.engine.registry import RegistryError, load_rules
 from amplint.report.evidence import record, text
 from amplint.report.evidence.text import place
-from amplint.report.view import View
+from amplint.report.view import View, count
 from amplint.runtime.devices import DeviceError
 from amplint.runtime.evidence import Evidence
 from amplint.runtime.patch import judge_patch

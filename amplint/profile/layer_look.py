@@ -13,10 +13,10 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from amplint.profile.modes import FLOAT16
 from amplint.profile.profile_record import LayerLook
 from amplint.profile.steering import Steering
-from amplint.profile.turn import Turn, on_device
+from amplint.profile.turn import Turn
 from amplint.runtime.recording.call_sites import SourceLine, caller
 from amplint.runtime.recording.patches import Patches
-from amplint.tracing.script import NoProgram
+from amplint.tracing.script import NoProgram, on_device
 from amplint.tracing.session import TraceOptions, run_traced
 from amplint.tracing.trace_record import TraceRecord
 

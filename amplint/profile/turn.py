@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 from amplint.profile import memory
 from amplint.profile.profile_record import TurnRecord
 from amplint.profile.steering import Steering
 from amplint.profile.stopwatch import Stopwatch
-from amplint.runtime.device_names import EMULATED
 from amplint.runtime.recording.patches import Patches
-from amplint.tracing.script import Ending, NoProgram, Script, run_script
+from amplint.tracing.script import Ending, NoProgram, Script, on_device, run_script
 
 
 @dataclass(frozen=True)
@@ -72,12 +70,3 @@ def _why(ending: Ending, turn: Turn, counted: int) -> str:
     if ending.stopped or ending.exit_code:
         return f"{ending.stopped or f'exit code {ending.exit_code}'} {when}"
     return f"the program ended {when}; a turn takes {turn.warm_up + turn.steps} steps: try smaller `--warmup` and `--steps`"
-
-
-def on_device(kind: str) -> AbstractContextManager[None]:
-    """What a program runs under where its device is not there: then the CPU takes CUDA's place."""
-    if kind != EMULATED:
-        return nullcontext()
-    from amplint.tracing.cuda_scripts import cuda_on_cpu
-
-    return cuda_on_cpu()

@@ -12,7 +12,7 @@ from amplint.engine.config_values import SEVERITIES
 from amplint.engine.rule_pages import published_page
 from amplint.engine.severity import severity
 from amplint.report.escape import printable
-from amplint.report.view import View
+from amplint.report.view import View, count
 
 _MOST = 500
 """Findings that are listed: GitHub takes a summary of a mebibyte and no more."""
@@ -25,7 +25,7 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> Iterator[str]:
         yield "## amplint: no findings\n"
         return
     files = len({one.path for one in diagnostics})
-    yield f"## amplint: {_count(len(diagnostics), 'finding')} in {_count(files, 'file')}\n\n"
+    yield f"## amplint: {count(len(diagnostics), 'finding')} in {count(files, 'file')}\n\n"
     yield "| rule | severity | findings | fixable |\n|---|---|---:|---:|\n"
     for rows in _by_rule(diagnostics):
         first, fixable = rows[0], sum(view.applies(one.fix) for one in rows)
@@ -49,10 +49,6 @@ def _rule(one: Diagnostic) -> str:
     address = published_page(one.code)
     name = _escaped(f"{one.code} {one.name}")
     return f"[{name}]({address})" if address else name
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def _escaped(text: str) -> str:

@@ -48,3 +48,13 @@ class View(NamedTuple):
         """
         text = printable(text, tabs)
         return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if self.color and text and style else text
+
+
+def count(number: int, noun: str) -> str:
+    """Such as `1 finding`, `2 findings`.
+
+    Args:
+        number: how many.
+        noun: what is counted, in the singular.
+    """
+    return f"{number} {noun}" + ("" if number == 1 else "s")

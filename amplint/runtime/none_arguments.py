@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from amplint.runtime.statement_parts import last_name
 from amplint.source import Source
 
 _STARTERS = {"spawn": 1, "start_processes": 1, "Process": 0, "Thread": 0}
@@ -40,14 +41,14 @@ def _errors(source: Source) -> Iterator[str]:
 
 def _handed_over(call: ast.Call, tree: ast.Module) -> tuple[str, list[ast.expr]]:
     """The name of the function that a call runs, and the arguments by position: `...` where none is known."""
-    last = _last_name(call.func)
+    last = last_name(call.func)
     if last not in _STARTERS:
         return last, call.args
     named = {each.arg: each.value for each in call.keywords}
     target, args = named.get("target", call.args[0] if call.args else call), named.get("args")
     args = _only_value(args.id, tree) if isinstance(args, ast.Name) else args
     ahead: list[ast.expr] = [ast.Constant(...)] * _STARTERS[last]
-    return _last_name(target), [*ahead, *args.elts] if isinstance(args, ast.Tuple) else []
+    return last_name(target), [*ahead, *args.elts] if isinstance(args, ast.Tuple) else []
 
 
 def _only_value(name: str, tree: ast.Module) -> ast.expr | None:
@@ -73,7 +74,7 @@ def _kind(value: ast.expr) -> str:
     """What an argument is that is no object of AMP's, in words; empty for what is not known."""
     if isinstance(value, ast.Constant) and value.value is None:
         return _NONE
-    return _STATE if isinstance(value, ast.Call) and _last_name(value.func) == "state_dict" else ""
+    return _STATE if isinstance(value, ast.Call) and last_name(value.func) == "state_dict" else ""
 
 
 def _misuse(function: _Function, param: str, kind: str) -> str:
@@ -90,7 +91,3 @@ def _misuse(function: _Function, param: str, kind: str) -> str:
     methods = [each for each in ast.walk(function) if isinstance(each, ast.Attribute) and each.value in used]
     missing = [each.attr for each in methods if kind == _NONE or each.attr not in _OF_DICTIONARIES]
     return f"AttributeError: `{param}` is {kind}, and has no `{missing[0]}`" if missing else ""
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

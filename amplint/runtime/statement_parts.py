@@ -1,4 +1,4 @@
-"""What statements are made of: headers, blocks, conditions, and the smallest parts in which two of them differ."""
+"""What statements are made of: headers, blocks, conditions, names, and the smallest parts in which two of them differ."""
 
 from __future__ import annotations
 
@@ -78,3 +78,8 @@ def parts_apart(old: ast.AST, new: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]
     for one, other in pairs:
         if ast.dump(one) != ast.dump(other):
             yield from parts_apart(one, other)
+
+
+def last_name(node: ast.expr) -> str:
+    """The last part of a dotted name; empty for anything else."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -22,7 +22,7 @@ from torch.utils._pytree import tree_leaves
 
 from amplint.runtime.recording.call_sites import SourceLine, caller
 from amplint.runtime.recording.patches import Patches
-from amplint.runtime.recording.tensor_facts import unseen
+from amplint.runtime.recording.tensor_facts import dtype_name, unseen
 from amplint.tracing.module_names import ModuleNames
 from amplint.tracing.trace_record import ModuleDtypes, TensorRange
 
@@ -171,7 +171,7 @@ class ModuleWatch:
         module = running.module
         self._note(module, running.place, tensor)
         if not any(True for _ in module.children()):
-            self._gave[self.names.path(module), type(module).__name__, _short(tensor.dtype)] += 1
+            self._gave[self.names.path(module), type(module).__name__, dtype_name(tensor.dtype)] += 1
         hooked = self._hooked.get(id(tensor))
         if tensor.requires_grad and tensor.grad_fn is not None and (hooked is None or hooked() is not tensor):
             self._hooked[id(tensor)] = weakref.ref(tensor)
@@ -239,10 +239,6 @@ def _ranges(waiting: list[_Waiting]) -> list[TensorRange]:
         ends = torch.stack([end.float() for number in numbers for end in waiting[number].ends])
         largest.update(zip(numbers, ends.view(-1, 2).abs().amax(1).tolist()))
     return [
-        TensorRange("", _short(one.dtype), one.shape, largest[number], math.isfinite(largest[number]))
+        TensorRange("", dtype_name(one.dtype), one.shape, largest[number], math.isfinite(largest[number]))
         for number, one in enumerate(waiting)
     ]
-
-
-def _short(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from amplint.model.torch.operators import Policy, policy
+from amplint.runtime.recording.tensor_facts import dtype_name
 from amplint.tracing.module_ranges import ModuleWatch
 from amplint.tracing.operations import as_given
 from amplint.tracing.step_profile import CastTime, Fallback, OperationTime, StepProfile
@@ -77,7 +78,7 @@ class OperationProfile(TorchDispatchMode):  # type: ignore[misc]
 
     def _note(self, spot: Spot, name: str, dtype: torch.dtype, seconds: float) -> None:
         path, kind = self._modules.named(spot.running)
-        key = (path, kind, name, _short(dtype), spot.backward)
+        key = (path, kind, name, dtype_name(dtype), spot.backward)
         calls, before = self._operations.get(key, (0, 0.0))
         self._operations[key] = calls + 1, before + seconds
         region = spot.running.region if spot.running is not None else None
@@ -89,7 +90,7 @@ class OperationProfile(TorchDispatchMode):  # type: ignore[misc]
         undone = storage is not None and not storage.expired() and before == made.dtype
         cast_storage = made.untyped_storage()
         self._cast_from[cast_storage._cdata] = StorageWeakRef(cast_storage), given.dtype
-        key = (self._modules.named(spot.running)[0], _short(given.dtype), _short(made.dtype))
+        key = (self._modules.named(spot.running)[0], dtype_name(given.dtype), dtype_name(made.dtype))
         calls, undones, spent = self._casts.get(key, (0, 0, 0.0))
         self._casts[key] = calls + 1, undones + undone, spent + seconds
 
@@ -126,7 +127,3 @@ def _wait(tensors: list[torch.Tensor]) -> None:
 
 def _floats(values: Any) -> list[torch.Tensor]:
     return [one for one in tree_leaves(values) if isinstance(one, torch.Tensor) and one.is_floating_point()]
-
-
-def _short(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")

@@ -18,6 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from amplint.runtime.recording.patches import Patches
+from amplint.runtime.recording.tensor_facts import dtype_name
 from amplint.tracing.explanations import why_not_finite
 from amplint.tracing.module_path import way_of
 from amplint.tracing.module_ranges import ModuleWatch
@@ -202,7 +203,7 @@ def range_of(name: str, tensor: torch.Tensor) -> TensorRange:
     detached = tensor.detach()
     largest = float(detached.abs().max()) if detached.numel() else 0.0
     finite = bool(torch.isfinite(detached).all())
-    return TensorRange(name, str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), largest, finite)
+    return TensorRange(name, dtype_name(tensor.dtype), tuple(tensor.shape), largest, finite)
 
 
 def _name(func: Any) -> str:

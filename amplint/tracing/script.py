@@ -8,7 +8,7 @@ import runpy
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
@@ -17,6 +17,8 @@ from io import open_code
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from amplint.runtime.device_names import EMULATED
 
 _OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
@@ -219,3 +221,12 @@ def _of_the_program(error: BaseException) -> str:
 
 def _is_between(file: str) -> bool:
     return file.startswith((_OWN, "<frozen importlib")) or "runpy" in file
+
+
+def on_device(kind: str) -> AbstractContextManager[None]:
+    """What a program runs under where its device is not there: then the CPU takes CUDA's place."""
+    if kind != EMULATED:
+        return nullcontext()
+    from amplint.tracing.cuda_scripts import cuda_on_cpu
+
+    return cuda_on_cpu()

@@ -6,13 +6,13 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 import torch
 
 from amplint.model.events import ScalerUpdate, SchedulerStep
-from amplint.runtime.devices import CPU, EMULATED
+from amplint.runtime.devices import CPU
 from amplint.runtime.recording.call_sites import caller
 from amplint.runtime.recording.event_log import Move
 from amplint.runtime.recording.judge import RunJudge, SeenHazard
@@ -27,7 +27,7 @@ from amplint.tracing.origin import first_among, is_by_scale, of_another_rank
 from amplint.tracing.program_warnings import keep_places
 from amplint.tracing.ranks import rank_of_several
 from amplint.tracing.schedules import ScheduleLog
-from amplint.tracing.script import Ending, EnoughSeen, Script, in_one_line, run_script
+from amplint.tracing.script import Ending, EnoughSeen, Script, in_one_line, on_device, run_script
 from amplint.tracing.second_look import SecondLook
 from amplint.tracing.step_record import StepRecord
 from amplint.tracing.steps import StepLog
@@ -138,7 +138,7 @@ class _Session:
         """Watch what runs inside."""
         patches = Patches()
         with ExitStack() as stack:
-            stack.enter_context(_device(self._options.device))
+            stack.enter_context(on_device(self._options.device))
             recording = stack.enter_context(self._recorder)
             self._judge = RunJudge(recording.names.objects, recording.names.members)
             self._objects = recording.names
@@ -261,11 +261,3 @@ def _rank() -> str:
 
 def _is_finite(number: float | None) -> bool:
     return number is None or math.isfinite(number)
-
-
-def _device(kind: str) -> AbstractContextManager[None]:
-    if kind != EMULATED:
-        return nullcontext()
-    from amplint.tracing.cuda_scripts import cuda_on_cpu
-
-    return cuda_on_cpu()

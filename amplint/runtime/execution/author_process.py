@@ -26,6 +26,7 @@ from amplint.runtime.execution.running import READY, settled_as_told
 from amplint.runtime.execution.system_calls import die_with_parent
 from amplint.runtime.execution.target import Parameter
 from amplint.runtime.numeric.answer import Evaluation
+from amplint.runtime.recording.tensor_facts import dtype_name
 
 
 def main() -> None:
@@ -95,7 +96,7 @@ def _answered(order: dict[str, Any], function: AuthorFunction, trace: Trace) -> 
         found = {name: function.evaluate(owners, point, way, settled.kinds) for name, way in ways.items()}
         told.append(
             {"at": point.at, "swept": point.swept.text if point.swept is not None else ""}
-            | {"dtypes": [str(each).removeprefix("torch.") for each in found["exact"].dtypes]}
+            | {"dtypes": [dtype_name(each) for each in found["exact"].dtypes]}
             | {"row": found["amp"].row}
             | {name: _plain(result.answer) for name, result in found.items()}
         )

@@ -20,6 +20,7 @@ from amplint.runtime.execution.operands import Settled
 from amplint.runtime.execution.target import RunTarget
 from amplint.runtime.numeric.answer import Evaluation
 from amplint.runtime.numeric.sweep import Layout
+from amplint.runtime.recording.tensor_facts import dtype_name
 from amplint.runtime.training.run_record import NotReplayable
 
 READY = b"ready\n"
@@ -32,9 +33,7 @@ _ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "SYSTEMROOT", "LD_LIBRARY_PATH
 """What the process gets of the environment; tokens and the like stay here."""
 _LONGEST, _MOST = 400, 2000
 """Of what the process says, so many characters and so many points are heard."""
-_DTYPES = {
-    str(each).removeprefix("torch."): each for each in (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-}
+_DTYPES = {dtype_name(each): each for each in (torch.float16, torch.bfloat16, torch.float32, torch.float64)}
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.values import Tensor
 from amplint.model.events import NO_GRAD, Region
 from amplint.runtime.numeric.facts import DtypeTrace
+from amplint.runtime.numeric.finding_place import is_around
 from amplint.runtime.training.run_record import NotReplayable
 from amplint.syntax.names import dotted
 from amplint.syntax.tree import Tree
@@ -81,7 +82,7 @@ def target_of(facts: DtypeTrace, diagnostic: Diagnostic) -> RunTarget:
 
 
 def _outermost(tree: Tree, span: tuple[int, int]) -> cst.FunctionDef:
-    around: list[cst.FunctionDef] = [node for node in tree.find(cst.FunctionDef) if _covers(tree.span(node), span)]
+    around: list[cst.FunctionDef] = [node for node in tree.find(cst.FunctionDef) if is_around(tree.span(node), span)]
     if not around:
         raise NotReplayable("the finding is in no function that could be called")
     return min(around, key=lambda node: tree.span(node)[0])
@@ -117,7 +118,3 @@ def _parameter(name: str, key: str, value: object) -> Parameter:
     if not isinstance(value, Tensor):
         return Parameter(name, key)
     return Parameter(name, key, value.dtype, value.low, value.high, value.detached)
-
-
-def _covers(outer: tuple[int, int], inner: tuple[int, int]) -> bool:
-    return outer[0] <= inner[0] and inner[1] <= outer[1]

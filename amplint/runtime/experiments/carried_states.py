@@ -12,7 +12,8 @@ from amplint.facts.resume_checkpoints import Checkpoints
 from amplint.roles.step_pairs import StepPair
 from amplint.rule import File
 from amplint.runtime.changes import function_at
-from amplint.runtime.experiments.state_lines import WithoutStates, last_name
+from amplint.runtime.experiments.state_lines import WithoutStates
+from amplint.runtime.statement_parts import last_name
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.tree import Tree
 

@@ -19,6 +19,7 @@ from amplint.model.torch.precision import CASTS, DTYPES
 from amplint.rule import File
 from amplint.runtime.experiments.loss_scale import STEPS, TrainingRun, too_steep
 from amplint.runtime.measures.measurement import Figure, Measurement
+from amplint.runtime.recording.tensor_facts import dtype_name
 from amplint.runtime.training.run_record import NotReplayable
 from amplint.runtime.training.trainer import flat
 
@@ -86,7 +87,7 @@ def saved_in_half(before: File, after: File, diagnostic: Diagnostic, *, device: 
     if not casts[1] and len(after.fact(HalfCheckpoints).found) >= len(before.fact(HalfCheckpoints).found):
         raise NotReplayable("what is cast with the fix is not found again")
     changed = [_changed(each, seed) for each in (*casts, ())]
-    return Measurement((Figure(observables.ROUNDED, *changed),), {"dtype": str(casts[0][-1]).removeprefix("torch.")})
+    return Measurement((Figure(observables.ROUNDED, *changed),), {"dtype": dtype_name(casts[0][-1])})
 
 
 def _casts(file: File, weights: str, function: str) -> tuple[torch.dtype, ...]:

@@ -8,6 +8,7 @@ import torch
 
 from amplint.model.events import Region
 from amplint.runtime.devices import CUDA
+from amplint.runtime.recording.tensor_facts import dtype_name
 from amplint.runtime.training.amp_and_reference import autocast
 
 
@@ -20,4 +21,4 @@ def product_dtype(region: Region | None, device: str) -> str:
     """
     square = torch.ones(8, 8, device="cuda" if device == CUDA else "cpu")
     with autocast(region, device, True) if region is not None else nullcontext():
-        return str((square @ square).dtype).removeprefix("torch.")
+        return dtype_name((square @ square).dtype)

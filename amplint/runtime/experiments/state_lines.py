@@ -10,6 +10,7 @@ import libcst as cst
 from amplint.model import vocabulary
 from amplint.roles.step_pairs import StepPair
 from amplint.rule import File
+from amplint.runtime.statement_parts import last_name
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import given_by
 
@@ -181,11 +182,6 @@ def _loaded_key(call: ast.Call) -> str:
 
 def _literal(node: ast.expr | None) -> str:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-
-
-def last_name(node: ast.expr) -> str:
-    """The last part of a dotted name; empty for anything else."""
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -21,6 +21,7 @@ from amplint.rule import File
 from amplint.runtime.criterion import Observation, Question, judge
 from amplint.runtime.devices import CUDA
 from amplint.runtime.measures.timing import ROUNDS, Times, Work, gpu_clock, in_turns, spread
+from amplint.runtime.recording.tensor_facts import dtype_name
 from amplint.runtime.verdict import CONFIRMED, NOT_OBSERVABLE, NOT_REPLAYABLE, TEMPLATE, Outcome
 
 ROWS = 8192
@@ -68,10 +69,10 @@ def time_products(before: File, after: File, device: str, seed: int, least: floa
         )
     dtype = first_region_dtype(before)
     if torch.cuda.get_device_capability() < _TENSOR_CORES[dtype]:
-        return Outcome(NOT_OBSERVABLE, f"this GPU has no Tensor Cores for {_word(dtype)}", PRODUCT_TIME)
+        return Outcome(NOT_OBSERVABLE, f"this GPU has no Tensor Cores for {dtype_name(dtype)}", PRODUCT_TIME)
     clocks = [gpu_clock(products(layers, dtype, "cuda", seed)) for layers in (standing, resized)]
     given: dict[str, float | str] = {
-        "dtype": _word(dtype),
+        "dtype": dtype_name(dtype),
         "layers": f"{', '.join(map(str, standing))} resized to {', '.join(map(str, resized))}",
         "rounds": ROUNDS,
     }
@@ -104,10 +105,6 @@ def judge_times(times: Times, given: dict[str, float | str], least: float) -> Ou
     )
     outcome = judge([Observation(Question.GONE, "the time of the products", not saved, saved is not False)], shown)
     return outcome if outcome.verdict == CONFIRMED else replace(outcome, reason=f"{why}: {numbers}")
-
-
-def _word(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
 
 
 # -- what is multiplied ------------------------------------------------------------------------------------------------

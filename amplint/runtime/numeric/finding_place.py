@@ -31,8 +31,8 @@ def body_of(facts: DtypeTrace, span: tuple[int, int]) -> tuple[cst.CSTNode, Stac
     spans = {id(node): facts.file.tree.span(node) for frame in facts.frames for node, _ in facts.nodes(frame)}
     for number, frame in enumerate(facts.frames):
         nodes = [node for node, _ in facts.nodes(frame)]
-        covering = [node for node in nodes if _covers(spans[id(node)], span)]
-        inside = [node for node in nodes if _covers(span, spans[id(node)])]  # of a statement, say
+        covering = [node for node in nodes if is_around(spans[id(node)], span)]
+        inside = [node for node in nodes if is_around(span, spans[id(node)])]  # of a statement, say
         if not (covering or inside):
             continue
         sizes = {id(each): spans[id(each)][1] - spans[id(each)][0] for each in nodes}
@@ -43,7 +43,7 @@ def body_of(facts: DtypeTrace, span: tuple[int, int]) -> tuple[cst.CSTNode, Stac
         )
         own = spans[id(node)]
         halves = [spans[id(each)] for each, seen in facts.nodes(frame) if _is_half(seen)]
-        inside_it = sum(_covers(own, each) for each in halves)
+        inside_it = sum(is_around(own, each) for each in halves)
         key = -abs(own[1] - own[0] - span[1] + span[0]), inside_it, len(halves), facts.known(frame), -number
         if best is None or key > best[0]:
             best = key, node, frame
@@ -56,7 +56,13 @@ def _is_half(seen: SeenValue) -> bool:
     return isinstance(seen.value, Tensor) and seen.value.dtype in precision.ANY_HALF
 
 
-def _covers(outer: tuple[int, int], inner: tuple[int, int]) -> bool:
+def is_around(outer: tuple[int, int], inner: tuple[int, int]) -> bool:
+    """Whether a span holds another one.
+
+    Args:
+        outer: the one.
+        inner: the other one.
+    """
     return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
@@ -73,7 +79,7 @@ def body_holding(facts: DtypeTrace, frame: StackFrame, edits: Iterable[Edit]) ->
         chain.append(facts.callers[chain[-1]].frame)
     bodies = [each for each in chain if isinstance(each.scope, (cst.FunctionDef, cst.Lambda))] or chain
     spans = [facts.file.tree.span(each.scope) for each in bodies]
-    inside = [sum(_covers(span, (edit.start, edit.end)) for edit in edits) for span in spans]
+    inside = [sum(is_around(span, (edit.start, edit.end)) for edit in edits) for span in spans]
     return bodies[inside.index(max(inside))]
 
 
@@ -127,11 +133,11 @@ def part_at(tree: Tree, root: Expression, span: tuple[int, int]) -> tuple[Apply,
         span: the place.
     """
     applied = [(tree.span(each.node), each) for each in subexpressions(root) if isinstance(each, Apply)]
-    inside = [(own, each) for own, each in applied if _covers(span, own)]
+    inside = [(own, each) for own, each in applied if is_around(span, own)]
     if inside:
         widest = max(own[1] - own[0] for own, _ in inside)
         return tuple(each for own, each in inside if own[1] - own[0] == widest)
-    around = [(own, each) for own, each in applied if _covers(own, span)]
+    around = [(own, each) for own, each in applied if is_around(own, span)]
     smallest = min((own[1] - own[0] for own, _ in around), default=0)
     return tuple(each for own, each in around if own[1] - own[0] == smallest)
 

@@ -15,6 +15,7 @@ from amplint.runtime.numeric.compute import CompiledExpression, Way, all_tensors
 from amplint.runtime.numeric.expression import Apply, Expression, short_name
 from amplint.runtime.numeric.sweep import SamplePoint
 from amplint.runtime.numeric.tally import EXACTLY, HALF_MAX, PointAnswers
+from amplint.runtime.recording.tensor_facts import dtype_name
 
 _HALVES = frozenset({torch.float16, torch.bfloat16})
 _HALF_TINY = torch.finfo(torch.float16).tiny
@@ -173,8 +174,7 @@ def kept_out_of_half(compared: Comparison, own: Expression | None, point: Sample
     mine = _dtypes(TextSide(program, list(program.operands)), replace(compared, inquiry=inquiry), point)
     before, after = (_dtypes(side, compared, point) for side in (compared.before, compared.after))
     if len(mine) == 1 and mine[0] not in _HALVES and before != after:
-        name = str(mine[0]).removeprefix("torch.")
-        yield Observation(Question.LOST, f"the {name} of the result", True, not set(after) & _HALVES)
+        yield Observation(Question.LOST, f"the {dtype_name(mine[0])} of the result", True, not set(after) & _HALVES)
 
 
 def is_coarser(before: Expression, after: Expression, compared: Comparison, point: SamplePoint) -> bool:

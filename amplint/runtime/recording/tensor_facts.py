@@ -102,6 +102,11 @@ def scalar_value(tensor: torch.Tensor) -> float | None:
     return float(tensor.detach().item()) if tensor.numel() == 1 and not tensor.is_complex() else None
 
 
+def dtype_name(dtype: torch.dtype) -> str:
+    """A dtype without its module, such as `float16`."""
+    return str(dtype).removeprefix("torch.")
+
+
 def mark(tensor: torch.Tensor, made: Mark) -> None:
     """Note on its graph that a tensor was scaled; without a graph, on the tensor, which may be given to a backward pass.
 

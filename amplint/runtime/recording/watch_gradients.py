@@ -20,6 +20,7 @@ from amplint.runtime.recording.patches import Patches
 from amplint.runtime.recording.tensor_facts import (
     GRAD,
     LossOrigin,
+    dtype_name,
     gradient_of,
     gradients,
     mark_of,
@@ -128,7 +129,7 @@ class GradientWatch:
     def _describe(recorded: Recorded, outputs: list[torch.Tensor], found: LossOrigin) -> None:
         recorded.values.update(scaler=found.scaler, half=found.half)
         if len(outputs) == 1:
-            recorded.values.update(loss=scalar_value(outputs[0]), dtype=str(outputs[0].dtype).removeprefix("torch."))
+            recorded.values.update(loss=scalar_value(outputs[0]), dtype=dtype_name(outputs[0].dtype))
 
     def _item(self, original: Called, args: Arguments, kwargs: Named) -> Any:
         """A number is read out of a tensor: of a scaled loss, if its graph says so."""

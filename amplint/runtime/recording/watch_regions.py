@@ -11,6 +11,7 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from amplint.model.events import AutocastEnter, AutocastExit, Checkpoint, Region
 from amplint.runtime.recording.patches import Around, Patches
+from amplint.runtime.recording.tensor_facts import dtype_name
 from amplint.runtime.recording.watcher import Arguments, Called, Named, Watch
 
 
@@ -88,5 +89,5 @@ class CheckpointWatch:
 
 
 def _region(entered: Any) -> Region:
-    dtype = str(entered.fast_dtype).removeprefix("torch.")
+    dtype = dtype_name(entered.fast_dtype)
     return Region(str(entered.device), dtype, "yes" if entered._enabled else "no", bool(entered._cache_enabled))

@@ -16,7 +16,7 @@ from amplint.model.events import Escape, OptimizerStep, Scale, ScalerStep, Scale
 from amplint.runtime.recording.event_log import MeasuredFacts, Recorded
 from amplint.runtime.recording.object_names import optimizer_parameters
 from amplint.runtime.recording.patches import Patches
-from amplint.runtime.recording.tensor_facts import Mark, gradients, mark, scalar_value, size
+from amplint.runtime.recording.tensor_facts import Mark, dtype_name, gradients, mark, scalar_value, size
 from amplint.runtime.recording.watcher import Arguments, Called, Named, Watch, given_argument
 
 _GET_SCALE = torch.amp.GradScaler.get_scale
@@ -66,7 +66,7 @@ class StepWatch:
         given = given_argument(args, kwargs, 1, "outputs")
         recorded.values.update(scale=scale, enabled=scaler.is_enabled())
         if isinstance(given, torch.Tensor):
-            recorded.values.update(loss=scalar_value(given), dtype=str(given.dtype).removeprefix("torch."))
+            recorded.values.update(loss=scalar_value(given), dtype=dtype_name(given.dtype))
         watch.journal.conclude(recorded)
         # A disabled scaler hands back what it was given: nothing is scaled.
         return _marked(result, Mark(watch.journal, target, name, scale)) if scaler.is_enabled() else result
