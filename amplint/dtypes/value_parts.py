@@ -1,4 +1,4 @@
-"""The dtype flow through names, and through what values consist of: attributes, elements, and the targets of assignments."""
+"""The dtype flow through names, and through what values consist of: attributes and elements."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from collections.abc import Sequence
 import libcst as cst
 
 from amplint.dtypes import containers
+from amplint.dtypes.assigned_targets import AssignedTargets
 from amplint.dtypes.frames import StackFrame
-from amplint.dtypes.lattice import join_values, read, unknown
+from amplint.dtypes.lattice import read, unknown
 from amplint.dtypes.literals import SIZE, item, joined, limit
-from amplint.dtypes.operators import Operators
 from amplint.dtypes.values import (
     UNKNOWN,
     Choice,
-    Closure,
     DType,
     Finfo,
     FromLibrary,
@@ -30,7 +29,7 @@ from amplint.dtypes.values import (
 from amplint.model.records import changed
 from amplint.model.torch import layers, precision
 from amplint.syntax.bindings import dotted
-from amplint.syntax.nodes import children, is_expression, is_sequence
+from amplint.syntax.nodes import children, is_expression
 
 _DTYPES = {
     **precision.DTYPES, "torch.bool": precision.BOOL,
@@ -38,33 +37,8 @@ _DTYPES = {
 }  # fmt: skip
 
 
-class ValueParts(Operators, ABC):
-    """Takes values apart, and puts them together; how an expression is evaluated is left to the floor above."""
-
-    kept: dict[str, Value]
-    """The layers that attributes hold of objects of which nothing else is known: `args.criterion`."""
-
-    @abstractmethod
-    def evaluate(self, node: cst.BaseExpression, frame: StackFrame) -> Value:
-        """What is known about the value of an expression.
-
-        Args:
-            node: any expression.
-            frame: where evaluation stands.
-
-        Raises:
-            OutOfBudget: too much was evaluated.
-        """
-
-    @abstractmethod
-    def attribute_of(self, instance: Instance, name: str, frame: StackFrame) -> Value:
-        """An attribute of an object.
-
-        Args:
-            instance: the object, of a class of this file.
-            name: the attribute.
-            frame: where evaluation stands.
-        """
+class ValueParts(AssignedTargets, ABC):
+    """Takes values apart, and puts them together."""
 
     @abstractmethod
     def definition(self, node: cst.Name) -> Value | None:
@@ -207,72 +181,3 @@ class ValueParts(Operators, ABC):
             position = self.evaluate(index.value, frame) if isinstance(index, cst.Index) else None
             return item(base, position)
         return base if isinstance(base, Tensor) or self._stands_for_many(base, frame) else UNKNOWN
-
-    def bind_loop(self, loop: cst.CompFor, frame: StackFrame) -> None:
-        """Bind the target of a comprehension to what it runs over.
-
-        Args:
-            loop: the `for` of the comprehension.
-            frame: where evaluation stands; its variables change.
-        """
-        self.assign(loop.target, self.element(loop.iter, frame), frame)
-        for test in loop.ifs:
-            self.evaluate(test.test, frame)
-        if loop.inner_for_in is not None:
-            self.bind_loop(loop.inner_for_in, frame)
-
-    def element(self, node: cst.BaseExpression, frame: StackFrame) -> Value:
-        """What iterating over an expression gives.
-
-        Args:
-            node: the expression that is iterated over.
-            frame: where evaluation stands.
-        """
-        if (
-            type(node) is cst.Call
-            and isinstance(node.func, cst.Name)
-            and node.func.value in ("enumerate", "zip", "tqdm")
-        ):
-            parts = [self.element(arg.value, frame) for arg in node.args if arg.keyword is None]
-            if node.func.value == "zip":
-                return Items(tuple(parts))
-            return (Items((Number(), parts[0])) if node.func.value == "enumerate" else parts[0]) if parts else UNKNOWN
-        value = self.evaluate(node, frame)
-        if isinstance(value, Items):
-            return joined(value.items)
-        return value if isinstance(value, Tensor) or self._stands_for_many(value, frame) else UNKNOWN
-
-    def _stands_for_many(self, value: Value, frame: StackFrame) -> bool:
-        """Whether a value that is iterated over is one of the modules or functions that a comprehension has made."""
-        if isinstance(value, Choice):
-            return all(self._stands_for_many(option, frame) for option in value.options)
-        if isinstance(value, Instance):
-            return isinstance(self.attribute_of(value, "forward", frame), Closure)
-        return isinstance(value, (Layer, Closure))
-
-    def assign(self, target: cst.BaseExpression, value: Value, frame: StackFrame) -> None:
-        """Let a target hold a value.
-
-        Args:
-            target: a name, an attribute, an element, or several of these.
-            value: what is assigned.
-            frame: where evaluation stands; its variables change.
-        """
-        if type(target) is cst.Name:
-            frame.variables[target.value] = value
-        elif is_sequence(target):
-            plain = not any(type(element) is cst.StarredElement for element in target.elements)
-            known = isinstance(value, Items) and plain and len(value.items) == len(target.elements)
-            for position, element in enumerate(target.elements):
-                if known and isinstance(value, Items):
-                    self.assign(element.value, value.items[position], frame)
-                else:
-                    kept = isinstance(value, (Tensor, Number))
-                    self.assign(element.value, value if kept else unknown(value), frame)
-        elif isinstance(target, cst.Attribute):
-            owner = self.evaluate(target.value, frame)
-            if isinstance(owner, Instance):
-                before = owner.attributes.get(target.attr.value)
-                owner.attributes[target.attr.value] = value if before is None else join_values(before, value)
-            elif isinstance(owner, Tensor) and isinstance(value, (Layer, Choice)) and (path := dotted(target)):
-                self.kept[path] = join_values(self.kept.get(path, value), value)
