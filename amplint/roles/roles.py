@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import libcst as cst
 
 from amplint.model import vocabulary
 from amplint.model.events import ObjectFacts
-from amplint.model.libraries import OTHER_FRAMEWORKS, RETURNS_WHAT_IT_GETS, has_own_protocol
+from amplint.model.libraries import RETURNS_WHAT_IT_GETS, has_own_protocol
 from amplint.model.records import changed
 from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.constructors import Constructors
 from amplint.roles.parameter_owners import ParameterOwners
+from amplint.roles.role_uses import RoleUses
 from amplint.roles.user_options import UserOptions
 from amplint.syntax.access_paths import called, computed_attribute, displayed, element_of, path_of
 from amplint.syntax.classes import Classes
 from amplint.syntax.loop_elements import paired
-from amplint.syntax.names import LOCAL, UNKNOWN, Names, dotted
+from amplint.syntax.names import LOCAL, UNKNOWN, Names
 from amplint.syntax.nodes import is_sequence
 from amplint.syntax.tree import Tree
 from amplint.syntax.value_flow import ValueFlow
 from amplint.syntax.words import words
 
-OPTIMIZER_USES = frozenset({"step", "unscale_"})
 _NAMED = (cst.Name, cst.Attribute, cst.Subscript)
 _MAX_ALIASES = 30
 """Names that an object goes by in a row; of one more nothing is known."""
@@ -50,9 +50,7 @@ class Roles:
         self._constructors = Constructors(tree, names, classes, contexts, self._owners.of)
         self._cache: dict[tuple[int, str], ObjectFacts] = {}
         self._aliases = 0
-        self._uses: dict[cst.Module, dict[str, str]] = {}
-        self._called: dict[cst.Module, frozenset[str]] = {}
-        self._foreign: dict[cst.Module, bool] = {}
+        self._uses = RoleUses(tree)
 
     def of(self, node: cst.BaseExpression) -> ObjectFacts:
         """What is known of the object that an expression names or makes."""
@@ -69,14 +67,14 @@ class Roles:
         return self._cache[key]
 
     def _work_out(self, node: cst.BaseExpression, path: str) -> ObjectFacts:
-        if self._is_of_another_framework(node):
+        if self._uses.is_of_another_framework(node):
             return ObjectFacts("framework")
         values = [value for value in self.values(node) if not self._is_handed_back(value)]
-        given = self._as_given(node) if not values and path not in self._used_as(node) else None
+        given = self._as_given(node) if not values and path not in self._uses.roles(node) else None
         if given is not None:
             return given
         made = [facts for value in values if (facts := self.made_by(value)) is not None]
-        if not made and f"{path}.step" in self._called_in(node):
+        if not made and f"{path}.step" in self._uses.bare_calls(node):
             made = [facts for value in values if (facts := self._returned_by(value)) is not None]
             element = self._element(node) if not values else None
             if element is not None:
@@ -86,7 +84,7 @@ class Roles:
         known = [facts for facts in made if facts.role]
         if known and len({facts.role for facts in known}) == 1:
             first = known[0]
-            named = first.role == "optimizer" and not first.maker and path not in self._used_as(node)
+            named = first.role == "optimizer" and not first.maker and path not in self._uses.roles(node)
             if named and self._options.is_chosen(node, path):
                 return ObjectFacts()
             made_always = len(known) == len(values) and all(facts.made for facts in known)
@@ -94,7 +92,7 @@ class Roles:
             return changed(first, enabled=_join(known), owners=_all_owners(known), made=made_always, maker=maker)
         if known or (made and any(facts.role == "" for facts in made)):
             return ObjectFacts()
-        if path not in self._used_as(node) and any(self._is_foreign(value) or _is_plain(value) for value in values):
+        if path not in self._uses.roles(node) and any(self._is_foreign(value) or _is_plain(value) for value in values):
             return ObjectFacts()
         return ObjectFacts(self._by_use_or_name(node, path))
 
@@ -111,17 +109,6 @@ class Roles:
     def _is_handed_back(self, value: cst.BaseExpression) -> bool:
         """Whether a call returns the objects that it was given (`model, optimizer = amp.initialize(model, optimizer)`)."""
         return type(value) is cst.Call and self._names.any_in(value.func, RETURNS_WHAT_IT_GETS)
-
-    def _is_of_another_framework(self, node: cst.CSTNode) -> bool:
-        """Whether the file of `node` trains without PyTorch, so that no use and no name in it tells of PyTorch's objects."""
-        root = self._tree.root(node)
-        if root not in self._foreign:
-            statements = self._tree.find(cst.ImportFrom, around=root)
-            imported = {dotted(each.module) for each in statements if each.module is not None and not each.relative}
-            imported |= {dotted(each.name) for line in self._tree.find(cst.Import, around=root) for each in line.names}
-            packages = {name.partition(".")[0] for name in imported}
-            self._foreign[root] = not packages.isdisjoint(OTHER_FRAMEWORKS) and "torch" not in packages
-        return self._foreign[root]
 
     def _as_given(self, node: cst.BaseExpression) -> ObjectFacts | None:
         """What is known of a parameter from the calls in sight; there may be others, so that it may also be another object."""
@@ -186,26 +173,11 @@ class Roles:
 
     # -- by use and by name ----------------------------------------------------------------------------------------
 
-    def _used_as(self, node: cst.CSTNode) -> dict[str, str]:
-        """The roles that uses in the file of `node` tell, by path."""
-        root = self._tree.root(node)
-        if root not in self._uses:
-            self._uses[root] = _uses_in(self._tree.find(cst.Call, around=root))
-        return self._uses[root]
-
-    def _called_in(self, node: cst.CSTNode) -> frozenset[str]:
-        """What the file of `node` calls without giving it anything, by path."""
-        root = self._tree.root(node)
-        if root not in self._called:
-            calls = self._tree.find(cst.Call, around=root)
-            self._called[root] = frozenset(path_of(call.func) for call in calls if not call.args)
-        return self._called[root]
-
     def _by_use_or_name(self, node: cst.BaseExpression, path: str) -> str:
         meanings = self._names.resolve(node)
         if any(name != UNKNOWN and not name.startswith((LOCAL, "builtins.")) for name in meanings):
             return "framework" if vocabulary.FRAMEWORK.match(path) or all(map(has_own_protocol, meanings)) else ""
-        used_as = self._used_as(node)
+        used_as = self._uses.roles(node)
         if path in used_as:
             return used_as[path]
         last = called(path)
@@ -225,26 +197,6 @@ class Roles:
         if vocabulary.OPTIMIZER.search(last) and not self._options.holds(node, path):
             return "optimizer"
         return ""
-
-
-def _uses_in(found: Iterable[cst.Call]) -> dict[str, str]:
-    """What the calls of a file say about the objects in them: who unscales is a scaler, what is unscaled an optimizer."""
-    calls = [(call, call.func) for call in found if type(call.func) is cst.Attribute]
-    used_as: dict[str, str] = {}
-    for _, func in calls:
-        if func.attr.value == "unscale_":
-            used_as[path_of(func.value)] = "scaler"
-        elif func.attr.value == "backward" and isinstance(func.value, cst.Call):
-            inner = func.value.func
-            if isinstance(inner, cst.Attribute) and inner.attr.value == "scale":
-                used_as[path_of(inner.value)] = "scaler"
-    for call, func in calls:
-        path = path_of(func.value)
-        if func.attr.value in OPTIMIZER_USES and call.args:
-            if used_as.get(path) == "scaler" or vocabulary.SCALER.search(called(path)):
-                used_as.setdefault(path_of(call.args[0].value), "optimizer")
-    used_as.pop("", None)
-    return used_as
 
 
 def _is_plain(value: cst.BaseExpression) -> bool:
