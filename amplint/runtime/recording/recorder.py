@@ -26,6 +26,7 @@ from amplint.runtime.recording.event_log import Move, Recorded
 from amplint.runtime.recording.judge import SeenHazard, judge_run
 from amplint.runtime.recording.object_names import ObjectNames
 from amplint.runtime.recording.patches import Patches
+from amplint.runtime.recording.watch_clips import ClipWatch
 from amplint.runtime.recording.watch_gradients import GradientWatch
 from amplint.runtime.recording.watch_regions import CheckpointWatch, RegionWatch
 from amplint.runtime.recording.watch_steps import StepWatch
@@ -87,7 +88,7 @@ class Recorder:
             raise RuntimeError("another Recorder is at work in this process")
         self._watch, self._patches = Watch(self._locate, self._follow), Patches()
         try:
-            for watcher in (GradientWatch, StepWatch, RegionWatch, CheckpointWatch):
+            for watcher in (GradientWatch, ClipWatch, StepWatch, RegionWatch, CheckpointWatch):
                 watcher(self._watch).install(self._patches)
         except BaseException:
             self._stop()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -67,6 +67,7 @@ class Watch:
         self.scales: dict[str, float] = {}
         self._locate = locate
         self._pending = _Pending()
+        self._reached: dict[frozenset[int], frozenset[int]] = {}
 
     def file(self, make: Make) -> Recorded | None:
         """Write an event down, before the call is made; None when no line of the program makes it."""
@@ -138,6 +139,11 @@ class Watch:
         self._pending.access = None
         return tuple(access.owners)
 
+    def kept_once(self, parameters: Iterable[torch.Tensor]) -> frozenset[int]:
+        """The ids of parameters; a set that comes up in every iteration is kept once."""
+        ids = frozenset(map(id, parameters))
+        return self._reached.setdefault(ids, ids)
+
     def clear(self, parameter: torch.Tensor) -> None:
         """The program has set a gradient to None."""
         for name in self.names.without_gradients(parameter):
@@ -157,6 +163,13 @@ def given_argument(args: Arguments, kwargs: Named, position: int, name: str, def
         default: what it is where it is not given.
     """
     return args[position] if len(args) > position else kwargs.get(name, default)
+
+
+def several(values: Any) -> list[Any]:
+    """The values of a mapping or an iterable; anything else, a tensor too, as the only one."""
+    if isinstance(values, dict):
+        return list(values.values())
+    return list(values) if isinstance(values, Iterable) and not isinstance(values, torch.Tensor) else [values]
 
 
 def _version(tensor: torch.Tensor) -> int:
