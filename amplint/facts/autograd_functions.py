@@ -158,16 +158,11 @@ class CustomFunctions:
         gradients = gradients_of(method)
         yield from self._products_of(method, gradients)
         for call in within(method.body):
-            helper = self._helper(call.func) if isinstance(call, cst.Call) and isinstance(call.func, cst.Name) else None
+            helper = self._names.function(call.func) if isinstance(call, cst.Call) else None
             if isinstance(call, cst.Call) and helper is not None and not self._casts(helper):
                 handed = _handed(call, helper, self._half_names(method, call, gradients))
                 if next(self._products_of(helper, handed), None) is not None:
                     yield call.func
-
-    def _helper(self, func: cst.Name) -> cst.FunctionDef | None:
-        """The function of this file that is called."""
-        nodes = [binding.node for binding in self._names.bindings(func.value, func)]
-        return nodes[0] if len(nodes) == 1 and isinstance(nodes[0], cst.FunctionDef) else None
 
     def _products_of(self, function: cst.FunctionDef, given: frozenset[str]) -> Iterator[cst.CSTNode]:
         """The products of what some parameters hold, which is half, with something else."""

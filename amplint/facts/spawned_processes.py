@@ -46,7 +46,8 @@ class Processes:
         spawns = self._names.all_in(call.func, _SPAWN)
         if not spawns and not self._starts_process(call):
             return
-        worker = self._worker(_argument(call, 0 if spawns else 1, "fn" if spawns else "target"))
+        started = _argument(call, 0 if spawns else 1, "fn" if spawns else "target")
+        worker = self._names.function(started) if started is not None else None
         args, kwargs = _argument(call, 1 if spawns else 3, "args"), _argument(call, 4, "kwargs")
         flow = self._roles.flow
         for holder in flow.meant(args):
@@ -91,12 +92,6 @@ class Processes:
             return False
         values = self._roles.flow.meant(call.func.value)
         return bool(values) and all(called_name(each) == "get_context" for each in values)
-
-    def _worker(self, node: cst.BaseExpression | None) -> cst.FunctionDef | None:
-        if not isinstance(node, cst.Name):
-            return None
-        bound = [each.node for each in self._names.bindings(node.value, node)]
-        return bound[0] if len(bound) == 1 and isinstance(bound[0], cst.FunctionDef) else None
 
 
 def _argument(call: cst.Call, position: int, name: str) -> cst.BaseExpression | None:

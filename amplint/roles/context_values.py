@@ -101,8 +101,7 @@ class ContextValues:
     def function(self, func: cst.BaseExpression) -> cst.FunctionDef | None:
         """The function or method of the project that an expression names."""
         if type(func) is cst.Name and self._names.resolve(func) == {f"{LOCAL}.{func.value}"}:
-            nodes = [binding.node for binding in self._names.bindings(func.value, func)]
-            return nodes[0] if len(nodes) == 1 and isinstance(nodes[0], cst.FunctionDef) else None
+            return self._names.function(func)
         owner = self.owner(func.value) if isinstance(func, cst.Attribute) else None
         if isinstance(func, cst.Attribute) and owner is not None:
             return owner.method(func.attr.value)

@@ -64,10 +64,7 @@ class PassedArguments:
         info = self._classes.instance_of(call)
         if info is not None:
             return info.method("__init__")
-        bindings = self._names.bindings(func.value, func) if isinstance(func, cst.Name) else []
-        if len(bindings) == 1 and isinstance(bindings[0].node, cst.FunctionDef):
-            return bindings[0].node
-        found = self._imports.defined(func)
+        found = self._names.function(func) or self._imports.defined(func)
         return found if type(found) is cst.FunctionDef else None
 
     def _named(self, name: str, function: cst.FunctionDef) -> Iterator[cst.Call]:

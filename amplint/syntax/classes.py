@@ -121,7 +121,9 @@ class Classes:
         meanings = self._names.resolve(call.func)
         name = next(iter(meanings)) if len(meanings) == 1 else UNKNOWN
         if name.startswith(f"{LOCAL}."):
-            return self.by_name.get(name[len(LOCAL) + 1 :]) or self.libraries.handed_out(self._local(call.func))
+            return self.by_name.get(name[len(LOCAL) + 1 :]) or self.libraries.handed_out(
+                self._names.function(call.func)
+            )
         node = self._imports.defined(call.func) if abroad else None
         if type(node) is cst.FunctionDef:
             made = literal_dispatch.returned_for(node, call, self._tree, self._names)
@@ -132,8 +134,3 @@ class Classes:
     def undriven(self) -> list[ClassInfo]:
         """The classes of the file that a library would drive in another way if the file made what does so."""
         return self.libraries.undriven(self.own)
-
-    def _local(self, name: cst.BaseExpression) -> cst.FunctionDef | None:
-        """The function of the file that a name stands for."""
-        bound = self._names.bindings(name.value, name) if isinstance(name, cst.Name) else []
-        return bound[0].node if len(bound) == 1 and isinstance(bound[0].node, cst.FunctionDef) else None
