@@ -44,7 +44,7 @@ class Precisions:
         """The regions of the functions that lead to each place where something is scaled."""
         found: dict[int, dict[Scoped, None]] = {}
         for entry in self._analysis.entries:
-            inside = list(happenings(entry))
+            inside = list(nodes_reached(entry))
             regions = dict.fromkeys(each for each in inside if isinstance(each, Scoped))
             for site in {each.site for each in inside if isinstance(each, Scale)}:
                 found.setdefault(site, {}).update(regions)
@@ -171,7 +171,7 @@ def _is_half(node: cst.Attribute) -> bool:
     return node.attr.value in ("half", "float16", "bfloat16")
 
 
-def happenings(entry: Entry) -> Iterator[Node]:
+def nodes_reached(entry: Entry) -> Iterator[Node]:
     """What happens in an entry and in what it calls: regions where gradients are computed, and the events in and outside them."""
     waiting, seen = [(entry.function, 0)], {entry.function.key}
     while waiting:

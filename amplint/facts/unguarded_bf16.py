@@ -6,7 +6,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.facts.scaler_precision import happenings
+from amplint.facts.scaler_precision import nodes_reached
 from amplint.file import File
 from amplint.hazards.entry_points import Entry
 from amplint.model import vocabulary
@@ -47,7 +47,7 @@ class Finiteness:
     @staticmethod
     def _backward(entry: Entry) -> list[int]:
         """The sites of the backward passes in an entry that steps, if it runs in bfloat16 and without a scaler."""
-        inside = list(happenings(entry))
+        inside = list(nodes_reached(entry))
         regions = [each.region for each in inside if isinstance(each, Scoped)]
         known = entry.objects
         scaled = any(facts.role == "scaler" and facts.enabled != "no" for facts in known.values()) or any(

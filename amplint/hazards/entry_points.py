@@ -7,7 +7,7 @@ from dataclasses import field
 from functools import cached_property
 
 from amplint.hazards.class_switches import as_switched_by
-from amplint.hazards.happenings import Happenings
+from amplint.hazards.function_events import FunctionEvents
 from amplint.hazards.objects_in_reach import objects_in
 from amplint.hazards.possible_hazards import PossibleHazards
 from amplint.hazards.training_code import TrainingCode
@@ -91,8 +91,8 @@ class Entries:
             keys.setdefault(id(functions), []).append(function.key)
         graphs = {id(functions): functions for _, functions, _ in roots}
         flows = {each: Flows(functions, keys[each]) for each, functions in graphs.items()}
-        happening = {each: Happenings(functions) for each, functions in graphs.items()}
-        called = {each: set().union(*map(happening[each].called, keys[each])) for each in graphs}
+        inside = {each: FunctionEvents(functions) for each, functions in graphs.items()}
+        called = {each: set().union(*map(inside[each].called, keys[each])) for each in graphs}
         return tuple(
             Entry(
                 function,
@@ -100,7 +100,7 @@ class Entries:
                 self._objects(function, functions, heir),
                 self._nothing_scales,
                 function.key not in called[id(functions)]
-                and self.unscaling.nobody_before(function.key, happening[id(functions)]),
+                and self.unscaling.nobody_before(function.key, inside[id(functions)]),
                 heir.name if heir is not None else "",
                 flows[id(functions)],
             )

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.hazards.happenings import Happenings
+from amplint.hazards.function_events import FunctionEvents
 from amplint.lowering.program import Program
 from amplint.model.events import Clip, Escape, GradAccess, ScalerStep
 from amplint.syntax.access_paths import called_name, path_of
@@ -58,22 +58,22 @@ class Unscaling:
         made = isinstance(call.func, cst.Attribute) and bool(self._program.roles.of(call.func.value).maker)
         return made and (owner is None or not owner.bases)
 
-    def nobody_before(self, key: str, happenings: Happenings) -> bool:
+    def nobody_before(self, key: str, functions: FunctionEvents) -> bool:
         """Whether nobody in sight can have unscaled, or divided by hand, what a function finds in the gradients.
 
         Args:
             key: that of the function, which nothing in the file calls.
-            happenings: what happens in all functions.
+            functions: the events of all functions.
         """
-        below = happenings.reached(key)
-        kinds = {type(each) for name in below for each in happenings.of(name)}
+        below = functions.reached(key)
+        kinds = {type(each) for name in below for each in functions.of(name)}
         # What gets hold of a scaler, and is not known, may unscale.
         if Escape in kinds or ScalerStep not in kinds or kinds.isdisjoint({Clip, GradAccess}):
             return False
         definition = self._program.definition(key)
-        if self.for_others or self._is_unscaled_around(definition) or self._is_handed_out(definition, happenings):
+        if self.for_others or self._is_unscaled_around(definition) or self._is_handed_out(definition, functions):
             return False
-        return not self._is_of_another(below, definition, happenings) and happenings.writing.issubset(below)
+        return not self._is_of_another(below, definition, functions) and functions.writing.issubset(below)
 
     def _is_unscaled_around(self, node: cst.FunctionDef | cst.Module) -> bool:
         """Whether the class of a function unscales, or a class that it has to do with may.
@@ -90,24 +90,24 @@ class Unscaling:
             return True
         return any(around is not None and around in owner.lineage for _, around in self._own)
 
-    def _is_handed_out(self, node: cst.FunctionDef | cst.Module, happenings: Happenings) -> bool:
+    def _is_handed_out(self, node: cst.FunctionDef | cst.Module, functions: FunctionEvents) -> bool:
         """Whether a class, or outside of classes the file, gives the scaler, or the instance, to something unknown."""
         owner = self._program.classes.owner(node)
         scopes = [info.node for info in owner.lineage] if owner is not None else [self._program.tree.module]
-        unknown = (self._program.places[site] for site in happenings.escapes)
+        unknown = (self._program.places[site] for site in functions.escapes)
         return any(
             any(above in scopes for above in self._program.tree.ancestors(call)) and self._gives(call)
             for call in unknown
         )
 
     def _is_of_another(
-        self, below: Collection[str], node: cst.FunctionDef | cst.Module, happenings: Happenings
+        self, below: Collection[str], node: cst.FunctionDef | cst.Module, functions: FunctionEvents
     ) -> bool:
         """Whether gradients whose optimizer is not known may be those of one that steps without the scaler: the class of a
         function has an optimizer that neither the function nor what it calls steps."""
-        events = [each for name in below for each in happenings.of(name)]
+        events = [each for name in below for each in functions.of(name)]
         stepped = {each.optimizer for each in events if isinstance(each, ScalerStep)}
-        objects = [facts for name in below for facts in happenings.functions[name].objects.values()]
+        objects = [facts for name in below for facts in functions.graphs[name].objects.values()]
         owned = {owner for facts in objects if facts.role == "optimizer" for owner in facts.owners}
         uses = [each for each in events if isinstance(each, (Clip, GradAccess))]
         if all(owned.intersection(each.owners) or (isinstance(each, Clip) and each.optimizer) for each in uses):

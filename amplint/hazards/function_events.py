@@ -1,4 +1,4 @@
-"""What happens in functions that may call each other: each function is gone through once, whoever asks."""
+"""The events of functions that may call each other: each function is gone through once, whoever asks."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from amplint.model.event_graph import Call, Function, Jump
 from amplint.model.events import Escape, Event, GradAccess
 
 
-class Happenings:
+class FunctionEvents:
     """The events of some functions.
 
     Args:
-        functions: the graphs, by key.
+        graphs: those of the functions, by key.
     """
 
-    def __init__(self, functions: Mapping[str, Function]) -> None:
-        self.functions = functions
+    def __init__(self, graphs: Mapping[str, Function]) -> None:
+        self.graphs = graphs
         self._events: dict[str, tuple[Event | Call | Jump, ...]] = {}
 
     def of(self, key: str) -> tuple[Event | Call | Jump, ...]:
@@ -28,7 +28,7 @@ class Happenings:
             key: that of the function.
         """
         if key not in self._events:
-            self._events[key] = tuple(events_in(self.functions[key].body))
+            self._events[key] = tuple(events_in(self.graphs[key].body))
         return self._events[key]
 
     def called(self, key: str) -> set[str]:
@@ -55,10 +55,10 @@ class Happenings:
     @cached_property
     def writing(self) -> frozenset[str]:
         """The keys of the functions that write gradients."""
-        written = (key for key in self.functions if any(isinstance(e, GradAccess) and e.writes for e in self.of(key)))
+        written = (key for key in self.graphs if any(isinstance(e, GradAccess) and e.writes for e in self.of(key)))
         return frozenset(written)
 
     @cached_property
     def escapes(self) -> frozenset[int]:
         """The sites at which something gets hold of objects whose use is not known."""
-        return frozenset(each.site for key in self.functions for each in self.of(key) if isinstance(each, Escape))
+        return frozenset(each.site for key in self.graphs for each in self.of(key) if isinstance(each, Escape))
