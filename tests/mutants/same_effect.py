@@ -36,6 +36,8 @@ _BLIND = frozenset({"zero_grad", "update", "train", "eval", "get_scale", "print"
 _REPORTS = frozenset({"info", "warning", "add_scalar", "print", "log", "debug"})
 _TELLING = _REPORTS | {"append", "item", "empty_cache", "perf_counter", "time"}
 """Calls that change nothing that is computed."""
+_FORGOTTEN = _TELLING | {"scale"}
+"""Calls of which nothing stays where nothing uses what they give back."""
 _ALONE = _BLIND - {"get_scale", "update"}
 """Calls that see and change nothing but what they name."""
 _CLIPS = frozenset({"clip_grad_norm_", "clip_grad_value_"})
@@ -168,7 +170,7 @@ def _left_unused(mutant: Mutant) -> str:
     read = [each.id for each in ast.walk(left) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)]
     called = {callee(each) for each in ast.walk(more[0]) if isinstance(each, ast.Call)}
     acts = any(name in _ACTING or name.endswith("_") for name in called)
-    acts = acts or (isinstance(more[0], ast.Expr) and bool(called - _TELLING))
+    acts = acts or (isinstance(more[0], ast.Expr) and bool(called - _FORGOTTEN))
     return "" if acts or names & set(read) else "nothing uses what is left"
 
 
