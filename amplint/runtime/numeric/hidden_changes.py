@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import torch
@@ -27,11 +27,10 @@ from amplint.runtime.numeric.expression import (
     short_name,
     subexpressions,
 )
-from amplint.runtime.numeric.meaning import COARSER, EVERYDAY, SAME, traced
-from amplint.runtime.numeric.same_operands import aligned
+from amplint.runtime.numeric.meaning import COARSER, EVERYDAY, SAME, kept_out_of_half, traced
+from amplint.runtime.numeric.same_operands import on_operands_of
 from amplint.runtime.numeric.sweep import SamplePoint, Sweep
 from amplint.runtime.numeric.tally import EXACTLY, HALF_MAX
-from amplint.runtime.training.run_record import NotReplayable
 
 _SMALL = 1e-3
 """The largest number that may go unnoticed next to everyday magnitudes."""
@@ -79,11 +78,11 @@ def digits_kept(compared: Comparison, own: Expression | None, sweep: Sweep, seed
     unsure = [each.dtype in precision.ANY_HALF and not each.sure for each in owners]
     if not any(unsure) or len(_casts_to_half(compared.after)) <= len(_casts_to_half(compared.before)):
         return
-    try:
-        known = compared.before if own is None else aligned(compared.before.program, CompiledExpression(own))[1]
-    except NotReplayable:
+    known = compared.before if own is None else on_operands_of(compared.before, own)
+    if known is None:
         return
-    before, after, known = (_widened(side, unsure) for side in (compared.before, compared.after, known))
+    wide = precision.FLOAT32
+    before, after, known = (_retyped(side, unsure, wide) for side in (compared.before, compared.after, known))
     new = dict(zip(owners, before.operands))
     kinds, bounds = (
         {new[each]: sweep.kinds[each] for each in owners},
@@ -101,6 +100,23 @@ def digits_kept(compared: Comparison, own: Expression | None, sweep: Sweep, seed
     ]
     is_fine = all(repaired <= max(meant * COARSER, _DIGITS) for meant, repaired in offs)
     yield Observation(Question.LOST, f"the precision of the value where {names} is in float32", True, is_fine)
+
+
+def half_where_unknown(compared: Comparison, own: TextSide | None, point: SamplePoint) -> list[str]:
+    """What says that a repair computes its result in half if what comes from outside is in half, unlike the fix of the rule.
+
+    Args:
+        compared: the texts, and what is asked of them.
+        own: the text with the fix of the rule; None where that is what is judged.
+        point: operands with which the expressions can be computed.
+    """
+    unknown = [each.dtype == precision.UNKNOWN and not each.setting for each in compared.before.operands]
+    if own is None or not any(unknown):
+        return []
+    sides = (compared.before, compared.after, own)
+    before, after, known = (_retyped(side, unknown, precision.FLOAT16) for side in sides)
+    found = kept_out_of_half(replace(compared, before=before, after=after), known, point)
+    return [f"{one.what}, if what comes from outside is in half" for one in found if one.is_spoiled]
 
 
 def casts_in_the_unknown(side: TextSide) -> list[Apply]:
@@ -167,15 +183,15 @@ def _in_reach(side: TextSide) -> TextSide:
     return TextSide(CompiledExpression(_with_leaves(side.program.root, larger)), side.operands)
 
 
-def _widened(side: TextSide, unsure: list[bool]) -> TextSide:
-    """A text with some operands in float32."""
-    wide = {each: replace(each, dtype=precision.FLOAT32) for each, is_unsure in zip(side.operands, unsure) if is_unsure}
+def _retyped(side: TextSide, chosen: Sequence[bool], dtype: str) -> TextSide:
+    """A text with some operands in another precision."""
+    other = {each: replace(each, dtype=dtype) for each, is_chosen in zip(side.operands, chosen) if is_chosen}
 
     def known(leaf: Expression) -> Expression:
-        return wide.get(leaf, leaf) if isinstance(leaf, Operand) else leaf
+        return other.get(leaf, leaf) if isinstance(leaf, Operand) else leaf
 
     root = _with_leaves(side.program.root, known)
-    return TextSide(CompiledExpression(root), [wide.get(each, each) for each in side.operands])
+    return TextSide(CompiledExpression(root), [other.get(each, each) for each in side.operands])
 
 
 def _with_leaves(root: Expression, leaf: Callable[[Expression], Expression]) -> Expression:

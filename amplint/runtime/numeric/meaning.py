@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import torch
 
@@ -11,7 +10,7 @@ from amplint.model.torch import precision
 from amplint.model.torch.operators import Policy, policy
 from amplint.runtime.criterion import Observation, Question
 from amplint.runtime.numeric.answer import TORCH_ERRORS, Comparison, Evaluation, TextSide, answer, placed
-from amplint.runtime.numeric.compute import CompiledExpression, Way, all_tensors, floating
+from amplint.runtime.numeric.compute import Way, all_tensors, floating
 from amplint.runtime.numeric.expression import Apply, Expression, short_name
 from amplint.runtime.numeric.sweep import SamplePoint
 from amplint.runtime.numeric.tally import EXACTLY, HALF_MAX, PointAnswers
@@ -155,24 +154,17 @@ def kept_in_half(compared: Comparison, marks: Sequence[Apply], point: SamplePoin
         yield Observation(Question.LOST, f"the half precision of {names}", True, len(kept) >= len(had))
 
 
-def kept_out_of_half(compared: Comparison, own: Expression | None, point: SamplePoint) -> Iterator[Observation]:
+def kept_out_of_half(compared: Comparison, own: TextSide | None, point: SamplePoint) -> Iterator[Observation]:
     """Whether a repair gives back in half what the fix of the rule does not, such as float32 or indices, and what was not before.
 
     Args:
         compared: the texts, and what is asked of them.
-        own: the expression with the fix of the rule; None where that is what is judged.
+        own: the text with the fix of the rule; None where that is what is judged.
         point: operands with which the expressions can be computed.
     """
     if own is None:
         return
-    program = CompiledExpression(own)
-    texts = {each.text: each for each in compared.before.operands}
-    if not all(each.text in texts for each in program.operands):
-        return
-    owners = [texts[each.text] for each in program.operands]
-    inquiry = replace(compared.inquiry, owners=owners, wanted=[False] * len(owners))
-    mine = _dtypes(TextSide(program, list(program.operands)), replace(compared, inquiry=inquiry), point)
-    before, after = (_dtypes(side, compared, point) for side in (compared.before, compared.after))
+    before, mine, after = (_dtypes(side, compared, point) for side in (compared.before, own, compared.after))
     if len(mine) == 1 and mine[0] not in _HALVES and before != after:
         yield Observation(Question.LOST, f"the {dtype_name(mine[0])} of the result", True, not set(after) & _HALVES)
 

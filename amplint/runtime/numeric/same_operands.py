@@ -85,6 +85,19 @@ def aligned(before: CompiledExpression, after: CompiledExpression) -> tuple[Text
     return TextSide(before, mine), TextSide(after, ordered)
 
 
+def on_operands_of(before: TextSide, other: Expression) -> TextSide | None:
+    """Another expression as a text on the operands of the text as it stands; None where it takes others.
+
+    Args:
+        before: the text as it stands.
+        other: the expression.
+    """
+    try:
+        return aligned(before.program, CompiledExpression(other))[1]
+    except NotReplayable:
+        return None
+
+
 def fitting(
     side: TextSide, known: Mapping[Operand, str], limits: Mapping[Operand, tuple[float, float]], seed: int
 ) -> Iterator[Sweep]:

@@ -22,10 +22,15 @@ from amplint.runtime.numeric.expression import Apply, Expression, Literal
 from amplint.runtime.numeric.facts import DtypeTrace
 from amplint.runtime.numeric.finding import Differing, Pair, pairs
 from amplint.runtime.numeric.finding_place import above, aside
-from amplint.runtime.numeric.hidden_changes import casts_in_the_unknown, digits_kept, epsilons_kept
+from amplint.runtime.numeric.hidden_changes import (
+    casts_in_the_unknown,
+    digits_kept,
+    epsilons_kept,
+    half_where_unknown,
+)
 from amplint.runtime.numeric.meaning import EVERYDAY, is_alike, is_coarser, kept_in_half, kept_out_of_half, meant
 from amplint.runtime.numeric.operand_kinds import FREE, ORDINARY, bounds, kinds
-from amplint.runtime.numeric.same_operands import SameOperands, aligned, fitting
+from amplint.runtime.numeric.same_operands import SameOperands, aligned, fitting, on_operands_of
 from amplint.runtime.numeric.sweep import Layout
 from amplint.runtime.numeric.tally import NARROW, Tally, tally
 from amplint.runtime.training.run_record import NotReplayable
@@ -158,7 +163,9 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool, 
             scaled = Observation(Question.LOST, "the scale of the loss", True, not pair.is_unscaled)
             kept = kept_in_half(compared, pair.marks[0], sweeps[0].ordinary())
             everything = [*told, scaled, *meant(found.told, compared), *kept]
-            everything += kept_out_of_half(compared, pair.own, sweeps[0].ordinary())
+            own = None if pair.own is None else on_operands_of(before, pair.own)
+            everything += kept_out_of_half(compared, own, sweeps[0].ordinary())
+            beyond += half_where_unknown(compared, own, sweeps[0].ordinary())
             everything += [*epsilons_kept(compared, sweeps[0]), *digits_kept(compared, pair.own, sweeps[0], seed)]
         unable = next((error for error in found.raised if "not implemented for" in error), "")
         if unable:
