@@ -48,6 +48,26 @@ def find(file: File, diagnostic: Diagnostic) -> Found | None:
     return None
 
 
+def is_found_again(found: Found, before: File, own: File | None, after: File) -> bool:
+    """Whether a repair leaves more of a defect in the function than the fix of the rule, which takes away one place at least.
+
+    Args:
+        found: the hazard in the file as it stands.
+        before: the file as it stands.
+        own: the file with the fix of the rule; None where that is what is judged, or nobody knows it.
+        after: the file with the repair.
+    """
+    allowed = _places_in(before, found) - 1 if own is None else _places_in(own, found)
+    return _places_in(after, found) > allowed
+
+
+def _places_in(file: File, found: Found) -> int:
+    """At how many places a function shows hazards of one kind, on whichever of its paths."""
+    name = bare(found.entry.function)
+    there = (each for each in file.analysis.hazards if each.hazard.kind is found.hazard.kind)
+    return len({id(each.node) for each in there if bare(each.entry.function) == name})
+
+
 def _pointed_at(node: cst.CSTNode) -> list[cst.CSTNode]:
     """The parts of a node at which a diagnostic may stand: what is called, or one of the decorators."""
     if isinstance(node, cst.FunctionDef):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from amplint.model.events import Backward, Escape, OptimizerStep, Scale
 from amplint.model.protocol.hazard import HazardKind
@@ -196,13 +197,26 @@ class _Following:
         ):
             return False  # it holds at other times
         mine, theirs = ({ast.dump(one): one for one in conjuncts(each)} for each in (old, new))
-        changed = [each[key] for each, other in ((mine, theirs), (theirs, mine)) for key in each.keys() - other.keys()]
-        return self.is_tried or all(map(self._is_about_scale, changed))
+        gone, put = (
+            [each[key] for key in each.keys() - other.keys()] for each, other in ((mine, theirs), (theirs, mine))
+        )
+        if all(map(self._is_about_scale, [*gone, *put])):
+            return True
+        return self.is_tried and not any(_compare_the_same(*pair) for pair in product(gone, put))
 
     def _is_about_scale(self, node: ast.expr) -> bool:
         if any(isinstance(each, ast.Constant) for each in ast.walk(node)):
             return False  # a place on the scale says nothing of a step
         return _asks(node) or any(isinstance(each, ast.Name) and each.id in self.scales for each in ast.walk(node))
+
+
+def _compare_the_same(old: ast.expr, new: ast.expr) -> bool:
+    """Whether two comparisons are about the same names: no other answer to the one tells it from the other."""
+    if not (isinstance(old, ast.Compare) and isinstance(new, ast.Compare)):
+        return False
+    named = (ast.Name, ast.Attribute)
+    mine, theirs = ({ast.unparse(each) for each in ast.walk(one) if isinstance(each, named)} for one in (old, new))
+    return mine == theirs
 
 
 def _asks(node: ast.AST) -> bool:

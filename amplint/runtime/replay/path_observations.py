@@ -100,17 +100,25 @@ def _lost(trio: Trio, before: Walk, after: Walk, kind: HazardKind, meant: set[st
     yield Observation(Question.LOST, "every iteration but the first", True, passes[1] > 1 or passes[0] < _GOES_ON)
     given = [any(isinstance(one, ScalerUpdate) and one.given for one in walk.events) for walk in (before, after)]
     yield Observation(Question.LOST, "a loss scale that moves by itself", not given[0], not given[1])
-    stepped = [
-        {one.optimizer for one in walk.events if isinstance(one, (ScalerStep, OptimizerStep))}
-        for walk in (before, after)
-    ]
-    for name in sorted(stepped[0] - stepped[1]) if len(stepped[1]) < len(stepped[0]) else ():
-        yield Observation(Question.LOST, f"every step of `{reference(name).written}`", True, False)
+    yield from lost_steps(before, after)
     cleared = [_cleared(walk) for walk in (before, after)]
     yield Observation(Question.LOST, "the clearing of gradients between two steps", True, cleared[1] >= cleared[0])
     made = [[*record.scalers.values(), *record.optimizers.values()] for record in (trio.before, trio.after)]
     for one in dict.fromkeys(made[0]):
         yield Observation(Question.LOST, one, True, made[1].count(one) >= made[0].count(one))
+
+
+def lost_steps(before: Walk, after: Walk) -> Iterator[Observation]:
+    """Whether every optimizer is stepped that was, unless another one is in its place.
+
+    Args:
+        before: a path in the code as it stands.
+        after: a path in the code with the fix.
+    """
+    steps = (ScalerStep, OptimizerStep)
+    mine, theirs = ({one.optimizer for one in walk.events if isinstance(one, steps)} for walk in (before, after))
+    for name in sorted(mine - theirs) if len(theirs) < len(mine) else ():
+        yield Observation(Question.LOST, f"every step of `{reference(name).written}`", True, False)
 
 
 def _remade(walk: Walk) -> set[str]:
@@ -182,7 +190,7 @@ def _steps(trio: Trio) -> Iterator[Observation]:
 
 def _turns(trio: Trio) -> Iterator[Observation]:
     """How often schedules advance."""
-    for name in trio.reference.leads:
+    for name in dict.fromkeys(name for record in vars(trio).values() for name in record.leads):
         mine, theirs, right = (len(record.leads.get(name, ())) for record in vars(trio).values())
         what = f"the number of turns of `{reference(name).written}`"
         if mine != theirs or mine == right:  # else it is another finding's, or what the finding itself measures

@@ -9,7 +9,6 @@ from functools import cached_property
 from itertools import islice
 
 from amplint.hazards.found import Found
-from amplint.model.events import Backward
 from amplint.model.observables import RAISED, Observable
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File
@@ -19,7 +18,7 @@ from amplint.runtime.experiments.amp_settings import other_flags
 from amplint.runtime.measures import path_measures
 from amplint.runtime.measures.measurement import Measurement, Trio
 from amplint.runtime.replay.altered_losses import alteration, alterations
-from amplint.runtime.replay.defect_paths import foreign_device, others, routes, subject_of
+from amplint.runtime.replay.defect_paths import foreign_device, is_found_again, others, routes, subject_of
 from amplint.runtime.replay.followed_changes import (
     changes_of,
     computes_losses,
@@ -28,8 +27,15 @@ from amplint.runtime.replay.followed_changes import (
     refuse_several_losses,
 )
 from amplint.runtime.replay.moved_statements import crosses_conditions
-from amplint.runtime.replay.neighbouring_paths import alongside, branches, left_to_scalers, ordinary, variants
-from amplint.runtime.replay.path_observations import observe, told_without_values
+from amplint.runtime.replay.neighbouring_paths import (
+    alongside,
+    branches,
+    left_to_scalers,
+    ordinary,
+    put_behind,
+    variants,
+)
+from amplint.runtime.replay.path_observations import lost_steps, observe, told_without_values
 from amplint.runtime.replay.path_walk import TooLong, Walk
 from amplint.runtime.replay.shown_on_path import READING
 from amplint.runtime.replay.shown_units import wrong_gradients, wrong_units
@@ -136,12 +142,12 @@ class PathReplay:
     def _units(self, sides: tuple[Side, Side]) -> Iterator[Observation]:
         """Whether gradients and losses are shown that a repair computes from others, and that have a power of the loss scale."""
         if self.found.hazard.kind in (HazardKind.GRAD_READ_BEFORE_UNSCALE, HazardKind.SCALED_LOSS_REPORTED):
-            for what in wrong_units(self.after.source.text, _row_of_backward(sides[1])):
+            for what in wrong_units(self.after.source.text, sides[1].row_of_backward):
                 yield Observation(Question.MEANT, what, True, False)
 
     def _wrong_gradients(self, sides: tuple[Side, Side]) -> Iterator[Observation]:
         """Whether a repair clips by a limit, or steps on gradients it changes by hand, that have a power of the loss scale."""
-        known, now = (wrong_gradients(each.file.source.text, _row_of_backward(each)) for each in sides)
+        known, now = (wrong_gradients(each.file.source.text, each.row_of_backward) for each in sides)
         for what in now:
             if what not in known:
                 yield Observation(Question.MEANT, what, True, False)
@@ -161,7 +167,16 @@ class PathReplay:
             observed = told_without_values(observed)
         texts = tuple(dict.fromkeys(one.text for one in beyond))
         texts += tuple(other_flags(self.own, self.after)) if self.own is not None else ()
-        left = [Observation(Question.GONE, f"the defect {kind}", False, False) for kind in self._of_own]
+        kinds = [f"the defect {kind}" for kind in self._of_own]
+        kind = self.found.hazard.kind
+        walk = self._walks[1]
+        is_on_path = any(each.kind is kind for each in walk.hazards)
+        is_counted = bool(
+            walk.decisions.evaluated
+        )  # of what comes from counting, what is found on other paths is a guess
+        if not (is_on_path or is_counted) and is_found_again(self.found, self.before, self.own, self.after):
+            kinds.append(f"the defect {kind} on another path")
+        left = [Observation(Question.GONE, what, False, False) for what in kinds]
         return judge([*kept, *observed, *left], taken.shown(self.observable.measure, PATH), self._others, texts)
 
     @cached_property
@@ -224,6 +239,8 @@ class PathReplay:
             is_asked_anew = pair[0] is first  # the defect has to be gone however that comes out
             seen = observe(other, *pair, kind, files)
             yield from (one for one in seen if one.question is not Question.GONE or (is_asked_anew and one.is_left))
+        for walk in put_behind(first, second, self.before.source.text):
+            yield from lost_steps(first, walk)
         usual = ordinary(first, second)
         more = [usual] if usual is not None else []
         more += islice(branches(first, second), _BRANCHES if crossed else 0)
@@ -242,13 +259,6 @@ class PathReplay:
         own = alongside(self._walk_of_own, pair[0]) if self._walk_of_own is not None else None
         left = [sum(each.kind is self.found.hazard.kind for each in walk.hazards) for walk in (own, pair[1]) if walk]
         return len(left) == 2 and left[0] < left[1]
-
-
-def _row_of_backward(side: Side) -> int:
-    """Where the first backward pass of a path stands; 0 where there is none."""
-    program = side.file.analysis.program
-    sites = (event.site for event in side.walk.events if isinstance(event, Backward) and event.site >= 0)
-    return next((program.tree.range(program.places[site]).start.row for site in sites), 0)
 
 
 def _is_taken(trio: Trio) -> bool:

@@ -11,6 +11,7 @@ from amplint.model.events import (
     Assign,
     AutocastEnter,
     AutocastExit,
+    Backward,
     Clip,
     Escape,
     Event,
@@ -101,6 +102,12 @@ class Side:
         """Where the place of an event on the path begins, which is in the text."""
         program = self.file.analysis.program
         return program.tree.range(program.places[event.site]).start.row
+
+    @property
+    def row_of_backward(self) -> int:
+        """Where the first backward pass of the path stands; 0 where there is none."""
+        found = (each for each in self.walk.events if isinstance(each, Backward) and each.site >= 0)
+        return next(map(self.row, found), 0)
 
     @cached_property
     def functions(self) -> frozenset[str]:

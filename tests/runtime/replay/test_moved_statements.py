@@ -8,7 +8,7 @@ pytest.importorskip("torch", reason="replays need torch: pip install 'amplint[ve
 
 from test_replay import outcome
 
-from amplint.runtime.verdict import CONFIRMED, NOT_REPLAYABLE, REFUTED
+from amplint.runtime.verdict import CONFIRMED, NOT_REPLAYABLE, PARTLY, REFUTED
 
 READ = """\
 import torch
@@ -107,3 +107,71 @@ SCALED = STEPPED.replace("optimizer.step()", "scaler.step(optimizer)")
 )
 def test_a_step_past_the_scaler(repaired: str, verdict: str) -> None:
     assert outcome("AMP104", STEPPED, after=repaired).verdict == verdict
+
+
+AVERAGED = """\
+import torch
+
+
+def train(model, loader, criterion, optimizer, average=None):
+    scaler = torch.amp.GradScaler("cuda")
+    for x, y in loader:
+        optimizer.zero_grad()
+        with torch.amp.autocast("cuda", dtype=torch.float16):
+            loss = criterion(model(x), y)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        if average is not None:
+            average.update_parameters(model)
+"""
+AVERAGE, STEP = "            average.update_parameters(model)\n", "        scaler.step(optimizer)\n"
+
+
+@pytest.mark.parametrize(
+    ("repaired", "verdict"),
+    [
+        (AVERAGED.replace(STEP, STEP + "        scaler.update()\n"), CONFIRMED),
+        (AVERAGED.replace(AVERAGE, AVERAGE + "        scaler.update()\n"), CONFIRMED),
+        (AVERAGED.replace(AVERAGE, AVERAGE + "            scaler.update()\n"), PARTLY),
+        (AVERAGED.replace(STEP, "").replace(AVERAGE, f"    {STEP}{AVERAGE}        scaler.update()\n"), REFUTED),
+    ],
+    ids=["right", "right behind the average", "updated with the average alone", "stepped with the average alone"],
+)
+def test_an_update_where_something_else_is_asked(repaired: str, verdict: str) -> None:
+    assert outcome("AMP105", AVERAGED, after=repaired).verdict == verdict
+
+
+WARMED = """\
+import torch
+
+
+def train(model, loader, criterion, optimizer, scheduler, scaler, epoch, warmup, resumed):
+    for x, y in loader:
+        optimizer.zero_grad()
+        with torch.amp.autocast("cuda", dtype=torch.float16):
+            loss = criterion(model(x), y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        if epoch < 100 + warmup and not resumed:
+            scheduler.step()
+"""
+GATED = WARMED.replace(STEP, "        before = scaler.get_scale()\n" + STEP).replace(
+    "            scheduler", "            if scaler.get_scale() >= before:\n                scheduler"
+)
+
+
+@pytest.mark.parametrize(
+    ("repaired", "verdict"),
+    [
+        (GATED, CONFIRMED),
+        (GATED.replace(" and not resumed", ""), REFUTED),
+        (GATED.replace("epoch < 100 + warmup", "epoch < warmup"), NOT_REPLAYABLE),
+        (GATED.replace("epoch < 100 + warmup", "100 + warmup > epoch"), NOT_REPLAYABLE),
+    ],
+    ids=["right", "a condition less", "another bound", "the same bound in other words"],
+)
+def test_a_schedule_that_advances_at_other_times(repaired: str, verdict: str) -> None:
+    assert outcome("AMP107", WARMED, after=repaired).verdict == verdict
