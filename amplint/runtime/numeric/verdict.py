@@ -14,7 +14,7 @@ from amplint.rule import File
 from amplint.runtime.criterion import Observation, Question, judge
 from amplint.runtime.devices import CPU
 from amplint.runtime.measures.measurement import NONE
-from amplint.runtime.numeric.answer import Comparison, Inquiry
+from amplint.runtime.numeric.answer import Comparison, Inquiry, TextSide
 from amplint.runtime.numeric.body_results import BACKWARD, RETURN, YIELD
 from amplint.runtime.numeric.compute import CompiledExpression
 from amplint.runtime.numeric.digits import judged_by_digits
@@ -31,7 +31,7 @@ from amplint.runtime.numeric.hidden_changes import (
 from amplint.runtime.numeric.meaning import EVERYDAY, is_alike, is_coarser, kept_in_half, kept_out_of_half, meant
 from amplint.runtime.numeric.operand_kinds import FREE, ORDINARY, bounds, kinds
 from amplint.runtime.numeric.same_operands import SameOperands, aligned, fitting, on_operands_of
-from amplint.runtime.numeric.sweep import Layout
+from amplint.runtime.numeric.sweep import Layout, Sweep
 from amplint.runtime.numeric.tally import NARROW, Tally, tally
 from amplint.runtime.training.run_record import NotReplayable
 from amplint.runtime.verdict import (
@@ -149,9 +149,7 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool, 
     points = list(sweeps[0].points())
     wanted = [known[owner] in (FREE, ORDINARY) and not owner.detached for owner in before.operands]
     everything: list[Observation] = []
-    beyond = [*pair.beyond, *(each.what for each in pair.elsewhere if not _means_the_same(each, device, seed))]
-    if len(casts_in_the_unknown(after)) > len(casts_in_the_unknown(before)):
-        beyond.append("a cast to half, where only a run tells the precision")
+    beyond = _left_open(pair, before, after, device, seed)
     outcome = Outcome(NOT_REPLAYABLE, "nothing was computed", observables.NON_FINITE)
     is_idle = False
     for scale, out, given in _trials(pair):
@@ -160,13 +158,9 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool, 
         compared = Comparison(before, after, Inquiry(before.operands, wanted, scale), device)
         found = tally(compared, points, pair.marks[1], out)
         if not everything:
-            scaled = Observation(Question.LOST, "the scale of the loss", True, not pair.is_unscaled)
-            kept = kept_in_half(compared, pair.marks[0], sweeps[0].ordinary())
-            everything = [*told, scaled, *meant(found.told, compared), *kept]
             own = None if pair.own is None else on_operands_of(before, pair.own)
-            everything += kept_out_of_half(compared, own, sweeps[0].ordinary())
+            everything = [*told, *_besides(compared, pair, found, sweeps[0], own, seed)]
             beyond += half_where_unknown(compared, own, sweeps[0].ordinary())
-            everything += [*epsilons_kept(compared, sweeps[0]), *digits_kept(compared, pair.own, sweeps[0], seed)]
         unable = next((error for error in found.raised if "not implemented for" in error), "")
         if unable:
             outcome = replace(outcome, reason=unable)
@@ -186,6 +180,26 @@ def _judged(pair: Pair, measure: str, device: str, seed: int, is_partial: bool, 
         if given and outcome.verdict != NOT_OBSERVABLE:
             return outcome
     return outcome
+
+
+def _left_open(pair: Pair, before: TextSide, after: TextSide, device: str, seed: int) -> list[str]:
+    """The changes of which no evidence speaks."""
+    beyond = [*pair.beyond, *(each.what for each in pair.elsewhere if not _means_the_same(each, device, seed))]
+    if len(casts_in_the_unknown(after)) > len(casts_in_the_unknown(before)):
+        beyond.append("a cast to half, where only a run tells the precision")
+    return beyond
+
+
+def _besides(
+    compared: Comparison, pair: Pair, found: Tally, sweep: Sweep, own: TextSide | None, seed: int
+) -> Iterator[Observation]:
+    """What else the fix may have changed than what the finding is about, whatever the scale of the loss."""
+    yield Observation(Question.LOST, "the scale of the loss", True, not pair.is_unscaled)
+    yield from meant(found.told, compared)
+    yield from kept_in_half(compared, pair.marks[0], sweep.ordinary())
+    yield from kept_out_of_half(compared, own, sweep.ordinary())
+    yield from epsilons_kept(compared, sweep)
+    yield from digits_kept(compared, pair.own, sweep, seed)
 
 
 def _means_the_same(differing: Differing, device: str, seed: int) -> bool:
