@@ -29,6 +29,9 @@ _NUMBERS_INTO_TENSORS = frozenset(
 """What is given numbers behind its first argument, and makes a tensor of them that is no constant."""
 _NO_NUMBER = ("math.", "builtins.range", "builtins.int", "builtins.float", "builtins.len", "builtins.print")
 """What gives back no number that is known."""
+_VECTORS = frozenset({"torch.arange", "torch.linspace", "torch.logspace"})
+"""What makes tensors with a dimension, which are no constants, nor is a power by one: the frequencies of rotary embeddings."""
+_SAME_VALUES = frozenset({"to", "float", "double"})
 _HOLDERS = frozenset({"ModuleList", "ModuleDict", "Sequential", "Parameter", "ParameterList", "ParameterDict"})
 """What is called like a layer, and holds what it is given."""
 _GROWING = frozenset({"append", "extend", "insert", "add", "update", "setdefault"})
@@ -40,7 +43,7 @@ _ENDS = (
 """Where nothing goes on of what stands inside."""
 _ASKED = (
     cst.Arg, cst.Param, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.For, cst.CompFor, cst.Return, cst.Yield,
-    cst.Lambda,
+    cst.Lambda, cst.BinaryOperation,
 )  # fmt: skip
 """Where that depends on the part in which it stands."""
 
@@ -82,7 +85,8 @@ class _Spread:
         """The functions in which one of some numbers stands, or a name that may hold it."""
         found: set[cst.FunctionDef] = set()
         for number in numbers:
-            self._follow(number, found)
+            if not (isinstance(number, cst.BinaryOperation) and self._is_power_by_vector(number)):
+                self._follow(number, found)
         mentioned: dict[str, list[cst.Name]] = {}
         for name in self._tree.find(cst.Name) if self._waiting else ():
             mentioned.setdefault(name.value, []).append(name)
@@ -109,6 +113,8 @@ class _Spread:
         if goes_on is not None:
             return goes_on
         match above:
+            case cst.BinaryOperation():
+                return not self._is_power_by_vector(above)
             case cst.Arg():
                 return above.keyword is not node and self._is_handed_over(above)
             case cst.Assign() | cst.AnnAssign() | cst.AugAssign() | cst.NamedExpr():
@@ -124,6 +130,22 @@ class _Spread:
                     self._name(above.name)
             case cst.Return() | cst.Yield() | cst.Lambda():
                 self._return(above)
+        return False
+
+    def _is_power_by_vector(self, operation: cst.BinaryOperation) -> bool:
+        return type(operation.operator) is cst.Power and self._is_vector(operation.right)
+
+    def _is_vector(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression is surely a tensor with a dimension."""
+        match node:
+            case cst.BinaryOperation():
+                return self._is_vector(node.left) or self._is_vector(node.right)
+            case cst.UnaryOperation():
+                return self._is_vector(node.expression)
+            case cst.Call(func=cst.Attribute(value=value, attr=cst.Name(value=name))) if name in _SAME_VALUES:
+                return self._is_vector(value)
+            case cst.Call():
+                return self._names.all_in(node.func, _VECTORS)
         return False
 
     def _name(self, *targets: cst.CSTNode) -> None:
@@ -187,7 +209,7 @@ class _Spread:
     @staticmethod
     def _is_lost(arg: cst.Arg, call: cst.Call, called: str, meanings: Iterable[str]) -> bool:
         """Whether a call of a library gives back no number that it is given."""
-        if all(each.startswith(_NO_NUMBER) for each in meanings):
+        if all(each.startswith(_NO_NUMBER) or each in _VECTORS for each in meanings):
             return True
         if all(each.startswith("torch.nn.") for each in meanings) and called[:1].isupper():
             return called not in _HOLDERS

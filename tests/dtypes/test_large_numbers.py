@@ -45,6 +45,9 @@ def met(code: str) -> set[str]:
         ("BIG = torch.tensor(1e9)\ndef f(x):\n    return x + BIG\n", {"f"}),
         ("BIG = 300 ** 2\ndef f(x):\n    return x + BIG\n", {"f"}),
         ("ROOT = 300 ** -0.5\ndef f(x):\n    return x * ROOT\n", set()),
+        ("F = 1 / 10000 ** (torch.arange(0, 8, 2).float() / 8)\ndef f(x):\n    return x * F\n", set()),
+        ("N = 2 ** levels\nF = torch.arange(N)\ndef f(x):\n    return x * F\n", set()),
+        ("F = torch.arange(2.0) * -1e9\ndef f(x):\n    x += F\n    return x\n", {"f"}),
         ("pick = lambda: 1e9\ndef f(x):\n    return x + pick()\n", {"f"}),
     ],
 )
