@@ -13,11 +13,15 @@ from amplint.hazards.function_events import FunctionEvents
 from amplint.lowering.program import Program
 from amplint.model.events import Clip, Escape, GradAccess, ScalerStep
 from amplint.syntax.access_paths import called_name, path_of
+from amplint.syntax.call_arguments import given_by
 from amplint.syntax.class_info import ClassInfo, is_only_announced
 from amplint.syntax.tree import Tree
 
 _UNSCALES = "unscale"
 """What every name that has to do with it holds."""
+_PROGRAM = "__main__"
+"""What a file says that is run by itself."""
+_MAX_CALLERS = 3
 _WORD = re.compile(r"\w*unscale\w*")
 
 
@@ -53,10 +57,29 @@ class Unscaling:
         ]
 
     def _is_own(self, call: cst.Call) -> bool:
-        """Whether the scaler of a call is made where it is used; that of a class with bases may be theirs."""
-        owner = self._program.classes.owner(call)
-        made = isinstance(call.func, cst.Attribute) and bool(self._program.roles.of(call.func.value).maker)
-        return made and (owner is None or not owner.bases)
+        """Whether the scaler of a call is made where it is used, or given by callers in the file that make theirs."""
+        return isinstance(call.func, cst.Attribute) and self._is_made(call.func.value, _MAX_CALLERS)
+
+    def _is_made(self, scaler: cst.BaseExpression, depth: int) -> bool:
+        """Whether a scaler is one of the file's own; that of a class with bases may be theirs."""
+        owner = self._program.classes.owner(scaler)
+        if owner is not None and owner.bases:
+            return False
+        return bool(self._program.roles.of(scaler).maker) or (depth > 0 and self._is_given(scaler, depth - 1))
+
+    def _is_given(self, scaler: cst.BaseExpression, depth: int) -> bool:
+        """Whether a scaler is a parameter that every call in the file gives a scaler of its own; from a program, unlike from a
+        collection of helpers, no other file takes the function to call it with theirs."""
+        if _PROGRAM not in self._program.tree.source.text:
+            return False
+        bindings = self._program.names.bindings(scaler.value, scaler) if isinstance(scaler, cst.Name) else []
+        param = bindings[0].node if len(bindings) == 1 else None
+        function = self._program.tree.enclosing(param, cst.FunctionDef) if isinstance(param, cst.Param) else None
+        if not isinstance(param, cst.Param) or not isinstance(function, cst.FunctionDef):
+            return False
+        callers = self._program.callees.callers(function)
+        given = [given_by(call, function, param.name.value) for call in callers]
+        return bool(given) and all(each is not None and self._is_made(each, depth) for each in given)
 
     def nobody_before(self, key: str, functions: FunctionEvents) -> bool:
         """Whether nobody in sight can have unscaled, or divided by hand, what a function finds in the gradients.

@@ -49,6 +49,27 @@ OF_ITS_OWN = """
             scaler.step(optimizer)
             scaler.update()
 """
+PROGRAM = """
+    import torch
+
+    def train(model, optimizer, loader, scaler):
+        for batch in loader:
+            scaler.scale(model(batch)).backward()
+            finish(scaler, optimizer)
+
+    def finish(scaler, optimizer):
+        scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+        scaler.update()
+
+    def main(model, optimizer, loader, learner):
+        {making}
+        train(model, optimizer, loader, scaler)
+
+    if __name__ == "{run_as}":
+        main(*made())
+"""
+MAKING = "scaler = torch.amp.GradScaler('cuda')"
 ASKING = """
     def after_backward(learner):
         if hasattr(learner.scaler, "unscale_"):
@@ -68,8 +89,18 @@ def _codes(root: Path, *names: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("other", "found"),
-    [(HOOK, []), (HEIR, []), (ASKING, []), (OF_ITS_OWN, ["AMP101"]), ("x = 1", ["AMP101"])],
-    ids=["hook", "heir", "by name", "of its own", "nothing"],
+    [
+        (HOOK, []),
+        (HEIR, []),
+        (ASKING, []),
+        (OF_ITS_OWN, ["AMP101"]),
+        (PROGRAM.format(making=MAKING, run_as="__main__"), ["AMP101"]),
+        (PROGRAM.format(making=MAKING, run_as="helpers"), []),
+        (PROGRAM.format(making="scaler = learner.scaler", run_as="__main__"), []),
+        (PROGRAM.format(making=f"{MAKING} if learner is None else learner.scaler", run_as="__main__"), []),
+        ("x = 1", ["AMP101"]),
+    ],
+    ids=["hook", "heir", "by name", "of its own", "program", "helpers", "of another", "perhaps of another", "nothing"],
 )
 def test_what_other_files_unscale(other: str, found: list[str], tmp_path: Path) -> None:
     root = project(tmp_path, learner=LEARNER, other=other)
