@@ -79,7 +79,28 @@ class Unscaling:
             return False
         callers = self._program.callees.callers(function)
         given = [given_by(call, function, param.name.value) for call in callers]
-        return bool(given) and all(each is not None and self._is_made(each, depth) for each in given)
+        return (
+            bool(given)
+            and self._is_only_called(function)
+            and all(each is not None and self._is_made(each, depth) and not self._is_shared(each) for each in given)
+        )
+
+    def _is_only_called(self, function: cst.FunctionDef) -> bool:
+        """Whether a function is handed to nobody, who may call it with another scaler."""
+        names = (each for each in self._program.tree.find(cst.Name) if each.value == function.name.value)
+        parents = ((each, self._program.tree.parent(each)) for each in names if each is not function.name)
+        return all(isinstance(parent, cst.Call) and parent.func is name for name, parent in parents)
+
+    def _is_shared(self, scaler: cst.BaseExpression) -> bool:
+        """Whether an object is given a scaler as an attribute, under which others may know it."""
+        name = path_of(scaler)
+        for each in self._program.tree.find(cst.Assign):
+            targets = [target.target for target in each.targets]
+            others = [target for target in targets if path_of(target) != name]
+            is_meant = path_of(each.value) == name or len(others) < len(targets)
+            if is_meant and any(isinstance(other, cst.Attribute) for other in others):
+                return True
+        return False
 
     def nobody_before(self, key: str, functions: FunctionEvents) -> bool:
         """Whether nobody in sight can have unscaled, or divided by hand, what a function finds in the gradients.

@@ -98,9 +98,25 @@ def _codes(root: Path, *names: str) -> list[str]:
         (PROGRAM.format(making=MAKING, run_as="helpers"), []),
         (PROGRAM.format(making="scaler = learner.scaler", run_as="__main__"), []),
         (PROGRAM.format(making=f"{MAKING} if learner is None else learner.scaler", run_as="__main__"), []),
+        (PROGRAM.format(making=f"scaler = learner.scaler = {MAKING.partition(' = ')[2]}", run_as="__main__"), []),
+        (PROGRAM.format(making=f"{MAKING}; learner.scaler = scaler", run_as="__main__"), []),
+        (PROGRAM.format(making=f"{MAKING}; learner.hook = finish", run_as="__main__"), []),
         ("x = 1", ["AMP101"]),
     ],
-    ids=["hook", "heir", "by name", "of its own", "program", "helpers", "of another", "perhaps of another", "nothing"],
+    ids=[
+        "hook",
+        "heir",
+        "by name",
+        "of its own",
+        "program",
+        "helpers",
+        "of another",
+        "perhaps of another",
+        "shared at once",
+        "shared",
+        "handed on",
+        "nothing",
+    ],
 )
 def test_what_other_files_unscale(other: str, found: list[str], tmp_path: Path) -> None:
     root = project(tmp_path, learner=LEARNER, other=other)
