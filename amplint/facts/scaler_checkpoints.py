@@ -7,6 +7,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.facts.checkpoints_beside import are_in_one_loop, are_of_one_run
 from amplint.facts.optimizer_checkpoints import SavedState, registers, says_save
 from amplint.file import File
 from amplint.model import vocabulary
@@ -52,11 +53,12 @@ class ScalerStates:
     def _is_of_another(self, kept: cst.CSTNode, state: SavedState) -> bool:
         """Whether a scaler's state is that of another checkpoint, which beside it holds nothing that this one lacks.
 
-        One that is saved when the training is over, or of which more becomes than a file, is none to compare with.
+        One that is saved when the training is over or where nothing is scaled, or of which more becomes than a file, is none
+        to compare with.
         """
         around = (each for each in (kept, *self._tree.ancestors(kept)) if isinstance(each, (cst.Dict, cst.Call)))
         other = next((each for each in around if isinstance(each, cst.Dict) or called_name(each) == "dict"), None)
-        if other is None or other is state.place or self._tree.exclude_each_other(other, state.place):
+        if other is None or other is state.place:
             return False
         own, others = dict(elements(state.place)), dict(elements(other))
         beside = {key for key, each in others.items() if not self._is_kept_under(key, each.value)}
@@ -66,13 +68,9 @@ class ScalerStates:
             and "" not in beside
             and beside <= own.keys()
             and self._is_just_saved(state)
-            and self._are_in_one_loop(other, state.place)
+            and are_in_one_loop(self._tree, other, state.place)
+            and are_of_one_run(self._tree, other, state.place)
         )
-
-    def _are_in_one_loop(self, other: cst.CSTNode, place: cst.CSTNode) -> bool:
-        """Whether a place is in a loop that another one is in, if that is in any: else it comes when the training is over."""
-        loops = [above for above in self._tree.ancestors(other) if isinstance(above, (cst.For, cst.While))]
-        return not loops or not set(loops).isdisjoint(self._tree.ancestors(place))
 
     def _is_just_saved(self, state: SavedState) -> bool:
         """Whether the variable of a checkpoint, if it has one, is read to be saved, and for nothing else."""
