@@ -62,11 +62,10 @@ class ScalerStates:
             return False
         own, others = dict(elements(state.place)), dict(elements(other))
         beside = {key for key, each in others.items() if not self._is_kept_under(key, each.value)}
-        same = state.key in beside and self._tree.text(own[state.key].value) == self._tree.text(others[state.key].value)
         return (
-            same
+            state.key in beside <= own.keys()
             and "" not in beside
-            and beside <= own.keys()
+            and self._tree.text(own[state.key].value) == self._tree.text(others[state.key].value)
             and self._is_just_saved(state)
             and are_in_one_loop(self._tree, other, state.place)
             and are_of_one_run(self._tree, other, state.place)
