@@ -41,8 +41,8 @@ def relevant_rows(
     A statement matters when it holds an identifier of AMP, or of a rule; then so do imports and short statements that bind
     names. In a file that trains, or computes in half, so do the definitions that call one which matters, through others, too,
     those that a kept statement names, and the statements of the protocol that name a kept one; elsewhere nothing but the
-    single call can be wrong, or what a function enters or hands on that a kept one gives. What other files enter matters, too,
-    and whatever it leads to.
+    single call can be wrong, or what a function enters or hands on that a kept one gives. What binds a global anew that a
+    definition names which matters, and what other files enter, matter, too, and whatever they lead to.
 
     Args:
         source: the text.
@@ -116,6 +116,7 @@ def _keep(units: list[StatementUnit], told: bool, entered: frozenset[str]) -> No
         _keep_callers(units)
     named = entered
     while True:
+        _keep_rebinding(units)
         for unit in units:
             if unit.kept:
                 _keep_methods(unit, named, protocol)
@@ -146,6 +147,16 @@ def _keep_callers(units: list[StatementUnit]) -> None:
             unit.kept = True
         waiting = [unit for unit in waiting if not unit.kept]
         names = frozenset().union(*(unit.names for unit in found))
+
+
+def _keep_rebinding(units: list[StatementUnit]) -> None:
+    """Mark the functions and methods that bind a name of the module anew which something kept for its own sake names."""
+    kept = (unit.kept_words for unit in units if unit.kept and (unit.definition or unit.marked))
+    named = frozenset[str]().union(*kept)
+    for unit in units:
+        for part in (unit, *unit.methods):
+            if not part.rebound.isdisjoint(named):
+                unit.kept = part.kept = True
 
 
 def _telling_names(units: list[StatementUnit]) -> frozenset[str]:

@@ -28,7 +28,7 @@ class StatementUnit:
     `bases` are the names of what a class derives from.
 
     `names` are what it defines or, for a statement, what it assigns; `node` is where its words stand; `entered` is what it enters
-    by `with`, and what the calls run that it returns.
+    by `with`, and what the calls run that it returns; `rebound` are the names of the module that it binds anew.
     """
 
     names: frozenset[str]
@@ -41,6 +41,7 @@ class StatementUnit:
     definition: bool = True
     methods: list[StatementUnit] = field(default_factory=list)
     bases: frozenset[str] = frozenset()
+    rebound: frozenset[str] = frozenset()
     kept: bool = False
 
     @property
@@ -110,18 +111,24 @@ def _spanned(node: ast.stmt, names: Iterable[str], *parts: ast.AST, definition: 
     first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
     names = frozenset(names)
     entered: list[ast.AST] = []
-    words = names.union(_identifiers(*parts, entered=entered))
-    return StatementUnit(names, first, node.end_lineno or node.lineno, words, node, entered, definition=definition)
+    rebound: set[str] = set()
+    words = names.union(_identifiers(*parts, entered=entered, rebound=rebound))
+    unit = StatementUnit(names, first, node.end_lineno or node.lineno, words, node, entered, definition=definition)
+    unit.rebound = frozenset(rebound)
+    return unit
 
 
-def _identifiers(*nodes: ast.AST, entered: list[ast.AST] | None = None) -> set[str]:
-    """The identifiers in some nodes; what they enter, and what the calls run that they return, goes to `entered`."""
+def _identifiers(*nodes: ast.AST, entered: list[ast.AST] | None = None, rebound: set[str] | None = None) -> set[str]:
+    """The identifiers in some nodes; what they enter, and what the calls run that they return, goes to `entered`, and what they
+    declare global to `rebound`."""
     found: set[str] = set()
     for level in levels(*nodes):
         for node in level:
             kind = type(node)
             if kind in _NAMED_BY:
                 found.add(getattr(node, _NAMED_BY[kind]))
+            elif rebound is not None and isinstance(node, ast.Global):
+                rebound.update(node.names)
             elif entered is not None and kind in _ENTERING:
                 match node:
                     case ast.withitem():

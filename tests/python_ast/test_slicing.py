@@ -137,6 +137,30 @@ def test_definitions_that_are_named_stay_and_so_do_their_callers() -> None:
     assert "def helper" in text and "def deeper" in text and "def main" in text and "def unrelated" not in text
 
 
+def test_definitions_that_bind_a_global_anew_stay() -> None:
+    code = dedent("""
+        import torch
+        chosen, other = torch.float16, 1
+
+        def configure(options):
+            global chosen
+            chosen = options.kind
+
+        def count():
+            global other
+            other += 1
+
+        def train(model, x):
+            with torch.autocast("cuda", dtype=chosen):
+                return model(x)
+    """)
+    rows = rows_of(code)
+    assert rows is not None
+    kept = [code.splitlines()[row - 1] for row in rows]
+    assert "    global chosen" in kept
+    assert "    global other" not in kept
+
+
 def test_callers_of_what_matters_stay_through_others() -> None:
     text = kept("""
 def context():
