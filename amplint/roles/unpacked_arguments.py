@@ -85,7 +85,8 @@ class UnpackedArguments:
         return [way for ways in held for way in ways] if all(held) else []
 
     def _is_written(self, node: cst.BaseExpression) -> bool:
-        """Whether a dict may be written into after it was made: whether it is used for more than to be unpacked."""
+        """Whether a dict may be written into after it was made: whether it is used for more than to be unpacked, or mentioned in
+        rows of the file that are not read."""
         last = node.attr if isinstance(node, cst.Attribute) else node
         if not isinstance(last, cst.Name):
             return False
@@ -94,6 +95,8 @@ class UnpackedArguments:
             places = [each.node or node for each in self._names.bindings(last.value, last)]
             homes = [self._tree.enclosing(each, cst.FunctionDef) or self._tree.root(each) for each in places]
         kind = cst.Attribute if isinstance(node, cst.Attribute) else cst.Name
+        if any(self._tree.is_said_in_left_out_rows(last.value, home) for home in homes):
+            return True
         mentions = (each for home in homes for each in self._tree.inside(home, kind))
         return any(_called(each) == last.value and not self._keeps(each) for each in mentions)
 

@@ -7,6 +7,7 @@ parents and types. The tree holds the kept rows only, and `span` answers in offs
 from __future__ import annotations
 
 import ast
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -227,6 +228,21 @@ class Tree:
             return frozenset()
         kept = {each.name.value for each in node.body.body if isinstance(each, cst.FunctionDef)}
         return frozenset(each.name for each in whole.body if isinstance(each, ast.FunctionDef)) - kept
+
+    def is_said_in_left_out_rows(self, name: str, scope: cst.CSTNode) -> bool:
+        """Whether the rows of a definition or module that do not count say a name.
+
+        Args:
+            name: the name, bare.
+            scope: the definition or module, of this tree or of one that was grafted.
+        """
+        home = self.home(scope)
+        if home._rows is None:
+            return False
+        whole, source = home._from_python.get(id(scope)), home.source
+        rows = range(getattr(whole, "lineno", 1), getattr(whole, "end_lineno", len(source.line_starts)) + 1)
+        said = re.compile(rf"\b{re.escape(name)}\b")
+        return any(said.search(source.line(row)) for row in set(rows) - set(home._rows))
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Start and end offset in the whole file, without the node's own parentheses and leading comments."""
