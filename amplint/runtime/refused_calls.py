@@ -21,6 +21,8 @@ from amplint.model.literals import number
 from amplint.rule import File
 
 _NUMBERS = (int, float, complex, bool)
+_EVERYWHERE = ("missing", "multiple values")
+"""What Python says of calls that every version of torch refuses."""
 
 
 def newly_refused(before: File, after: File) -> list[str]:
@@ -53,7 +55,7 @@ def _refusal(file: File, call: cst.Call) -> str:
     try:
         given = signature.bind(*values, **keywords).arguments
     except TypeError as error:  # what is not known here may be known to another version of torch
-        return f"TypeError: {name}() is {error}" if "missing" in str(error) else ""
+        return f"TypeError: {name}() is {error}" if any(each in str(error) for each in _EVERYWHERE) else ""
     wrong = next(_wrongly_numbers(file, signature, given), "")
     return f"TypeError: {name}() takes no number as '{wrong}'" if wrong else ""
 

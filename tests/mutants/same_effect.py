@@ -57,6 +57,7 @@ _COMMUTE = frozenset(
     )
 )
 """Pairs of calls of which neither sees what the other does, although one scaler and one optimizer belong together."""
+_SYMMETRIC = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
 _OVERFLOWING = frozenset({"AMP306", "AMP309"})
 """Rules whose findings are about results that half cannot hold."""
 _MODULES = frozenset({"torch", "nn", "F", "amp", "self", "th", "optim"})
@@ -213,8 +214,21 @@ def _unscaled_later(mutant: Mutant) -> str:
     return "the step unscales what is not unscaled yet" if _called(statement) == "unscale_" and not reads else ""
 
 
+def _unwatched(mutant: Mutant) -> str:
+    header = _quoted(mutant)[0]
+    return (
+        "what it leaves only watches"
+        if re.match(r"with (\w+\.)*(record_function|profile|Timer|timer)\(", header)
+        else ""
+    )
+
+
 def _left_out(mutant: Mutant) -> str:
     function, *arguments = _quoted(mutant)
+    if function.split(".")[-1] in _SYMMETRIC and mutant.change.what.endswith("with its arguments swapped"):
+        return "it is the same from either side"
+    if "autocast" in function and arguments == ["enabled=True"]:
+        return "it is the default"
     row = mutant.change.text.splitlines()[mutant.change.row - 1]
     default = ("GradScaler", '"cuda"'), ("autocast", "dtype=torch.float16")
     same = any(
@@ -286,5 +300,6 @@ _KINDS: Mapping[str, Callable[[Mutant], str]] = {
     "literal": _cleared_otherwise,
     "undo_one": _left_unused,
     "guard": _unscaled_later,
+    "unwrap": _unwatched,
     "no_amp": _half_already,
 }

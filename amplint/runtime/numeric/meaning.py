@@ -165,8 +165,11 @@ def kept_out_of_half(compared: Comparison, own: TextSide | None, point: SamplePo
     if own is None:
         return
     before, mine, after = (_dtypes(side, compared, point) for side in (compared.before, own, compared.after))
-    if len(mine) == 1 and mine[0] not in _HALVES and before != after:
-        yield Observation(Question.LOST, f"the {dtype_name(mine[0])} of the result", True, not set(after) & _HALVES)
+    if len(mine) != len(after):
+        return
+    for was, wanted, given in zip(before or [None] * len(mine), mine, after):
+        if wanted not in _HALVES and was != given:
+            yield Observation(Question.LOST, f"the {dtype_name(wanted)} of the result", True, given not in _HALVES)
 
 
 def is_coarser(before: Expression, after: Expression, compared: Comparison, point: SamplePoint) -> bool:

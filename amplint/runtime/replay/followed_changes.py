@@ -70,7 +70,8 @@ def not_followed(found: Sequence[Change], before: Side, after: Side, kind: Hazar
     is_tried = is_tried or bool(
         after.walk.decisions.evaluated or after.walk.decisions.told - before.walk.decisions.told
     )
-    following = _Following(kind, is_tried, _asking_names(found), _computed(before.file))
+    gone = tuple(one.before.test for one in found if isinstance(one.before, ast.If) and one.after is None)
+    following = _Following(kind, is_tried, _asking_names(found), _computed(before.file), gone)
     return [one for one in found if not following.follows(one, before, after)]
 
 
@@ -134,6 +135,8 @@ class _Following:
     scales: frozenset[str]
     computed: frozenset[str]
     """What is computed in the text as it stands."""
+    gone: tuple[ast.expr, ...]
+    """The conditions that the fix takes out."""
 
     def follows(self, change: Change, before: Side, after: Side) -> bool:
         if change.is_move:
@@ -161,6 +164,8 @@ class _Following:
         if node is None or statement is None or isinstance(statement, _INERT):
             return True
         if isinstance(statement, ast.If):
+            if any(_compare_the_same(each, statement.test) for each in self.gone):
+                return False
             return self.is_tried or self._is_about_scale(statement.test) or asked_object(statement.test) in side.scalers
         if isinstance(statement, (ast.With, ast.AsyncWith)) or node in getattr(statement, "decorator_list", ()):
             return self.kind in _ABOUT_REGIONS
@@ -211,8 +216,8 @@ class _Following:
 
 
 def _compare_the_same(old: ast.expr, new: ast.expr) -> bool:
-    """Whether two comparisons are about the same names: no other answer to the one tells it from the other."""
-    if not (isinstance(old, ast.Compare) and isinstance(new, ast.Compare)):
+    """Whether two comparisons that differ are about the same names: no other answer to the one tells it from the other."""
+    if not (isinstance(old, ast.Compare) and isinstance(new, ast.Compare)) or ast.dump(old) == ast.dump(new):
         return False
     named = (ast.Name, ast.Attribute)
     mine, theirs = ({ast.unparse(each) for each in ast.walk(one) if isinstance(each, named)} for one in (old, new))

@@ -20,6 +20,7 @@ from amplint.model.events import (
     OptimizerStep,
     ScalerStep,
     ScalerUpdate,
+    Unscale,
     ZeroGrad,
 )
 from amplint.model.protocol.hazard import HazardKind
@@ -103,6 +104,8 @@ def _lost(trio: Trio, before: Walk, after: Walk, kind: HazardKind, meant: set[st
     yield from lost_steps(before, after)
     cleared = [_cleared(walk) for walk in (before, after)]
     yield Observation(Question.LOST, "the clearing of gradients between two steps", True, cleared[1] >= cleared[0])
+    dropped = [_dropped(walk) for walk in (before, after)]
+    yield Observation(Question.LOST, "gradients that are cleared before a step", True, dropped[1] <= dropped[0])
     made = [[*record.scalers.values(), *record.optimizers.values()] for record in (trio.before, trio.after)]
     for one in dict.fromkeys(made[0]):
         yield Observation(Question.LOST, one, True, made[1].count(one) >= made[0].count(one))
@@ -141,6 +144,19 @@ def _cleared(walk: Walk) -> float:
             between.append(cleared)
             stepped = False
     return sum(between) / len(between) if between else 0.0
+
+
+def _dropped(walk: Walk) -> int:
+    """How often gradients are cleared that no optimizer has stepped with, and that were not unscaled either, to be looked at."""
+    times, waiting = 0, False
+    for event in walk.events:
+        if isinstance(event, (ScalerStep, OptimizerStep, Unscale)):
+            waiting = False
+        elif isinstance(event, Backward):
+            waiting = True
+        elif isinstance(event, ZeroGrad):
+            times, waiting = times + waiting, False
+    return times
 
 
 def _regions(walk: Walk) -> set[str]:

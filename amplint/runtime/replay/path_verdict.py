@@ -40,7 +40,7 @@ from amplint.runtime.replay.path_walk import TooLong, Walk
 from amplint.runtime.replay.shown_on_path import READING
 from amplint.runtime.replay.shown_units import wrong_gradients, wrong_units
 from amplint.runtime.replay.three_runs import Trial, emulation
-from amplint.runtime.replay.walked_side import Side
+from amplint.runtime.replay.walked_side import Side, with_neighbours
 from amplint.runtime.training.run_record import NotReplayable, Untrained
 from amplint.runtime.verdict import NOT_OBSERVABLE, NOT_REPLAYABLE, PATH, Outcome
 
@@ -108,7 +108,8 @@ class PathReplay:
             subject = subject_of(self.found.hazard, first)
             altered = alterations(changed, sides[1])
             player = Trial(first, second, subject, self.device, self.seed, altered, by_scalers)
-            crossed = crosses_conditions(*sides)
+            usual = ordinary(*self._walks)
+            crossed = crosses_conditions(*(sides if usual is None else with_neighbours(sides, usual)))
             sides = self._with_branches(changed, sides)
             observed = [*self._observed(player, [*zip(*(each.aside for each in sides))], crossed)]
             if player.plain.before.readings and not player.plain.after.readings:
@@ -214,10 +215,7 @@ class PathReplay:
         kind = self.found.hazard.kind
         left = not_followed(changed, *sides, kind)
         for pair in islice(branches(*self._walks), _BRANCHES if left else 0):
-            wider = (
-                replace(sides[0], aside=(*sides[0].aside, pair[0])),
-                replace(sides[1], aside=(*sides[1].aside, pair[1])),
-            )
+            wider = with_neighbours(sides, pair)
             still = not_followed(changed, *wider, kind)
             if len(still) < len(left):
                 sides, left = wider, still

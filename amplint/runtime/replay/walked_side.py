@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from amplint.model.events import (
@@ -140,3 +140,14 @@ def _changes_gradients(statement: ast.stmt) -> bool:
     calls = [each for each in ast.walk(statement) if isinstance(each, ast.Call)]
     changing = [each for each in calls if ast.unparse(each.func).endswith("_")]
     return any(isinstance(each, ast.Attribute) and each.attr == "grad" for call in changing for each in call.args)
+
+
+def with_neighbours(sides: tuple[Side, Side], pair: tuple[Walk, Walk]) -> tuple[Side, Side]:
+    """Both texts, each with one more path beside its own.
+
+    Args:
+        sides: the text as it stands, and that with the fix.
+        pair: a path in each of them.
+    """
+    before, after = (replace(side, aside=(*side.aside, walk)) for side, walk in zip(sides, pair))
+    return before, after
