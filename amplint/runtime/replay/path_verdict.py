@@ -110,6 +110,8 @@ class PathReplay:
             player = Trial(first, second, subject, self.device, self.seed, altered, by_scalers)
             usual = ordinary(*self._walks)
             crossed = crosses_conditions(*(sides if usual is None else with_neighbours(sides, usual)))
+            if self.own is not None and self._walk_of_own is not None and not second.decisions.evaluated:
+                crossed = crossed or crosses_conditions(Side(self._walk_of_own, self.own), sides[1])
             sides = self._with_branches(changed, sides)
             observed = [*self._observed(player, [*zip(*(each.aside for each in sides))], crossed)]
             if player.plain.before.readings and not player.plain.after.readings:
@@ -247,16 +249,19 @@ class PathReplay:
             if _is_taken(other):
                 seen = observe(other, *pair, kind, files)
                 yield from (one for one in seen if one.question is not Question.GONE and not one.is_left)
-            if self._leaves_more_than_own(pair):
+            if self._leaves_more_than_own(pair, other.after.error, player):
                 yield Observation(
                     Question.GONE, f"the defect {kind} where a condition comes out otherwise", False, False
                 )
 
-    def _leaves_more_than_own(self, pair: tuple[Walk, Walk]) -> bool:
-        """Whether the defect is on a path with this repair, and not with the fix of the rule."""
+    def _leaves_more_than_own(self, pair: tuple[Walk, Walk], error: str, player: Trial) -> bool:
+        """Whether the defect, or what is raised, is on a path with this repair, and nothing of it with the fix of the rule."""
         own = alongside(self._walk_of_own, pair[0]) if self._walk_of_own is not None else None
-        left = [sum(each.kind is self.found.hazard.kind for each in walk.hazards) for walk in (own, pair[1]) if walk]
-        return len(left) == 2 and left[0] < left[1]
+        if own is None:
+            return False
+        left = [sum(each.kind is self.found.hazard.kind for each in walk.hazards) for walk in (own, pair[1])]
+        fixed = replace(player, before=pair[0], after=own, alterations={}, by_scalers=False)
+        return left[0] < left[1] or bool(error and not fixed.plain.after.error)
 
 
 def _is_taken(trio: Trio) -> bool:
