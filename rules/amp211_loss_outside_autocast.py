@@ -7,7 +7,8 @@ that the loss itself is computed in half.
 ## Why it matters
 Inside the region autocast would run the loss in float32. Outside, its inputs decide: your cross entropy of 13.8795
 comes out as 13.875 in float16, and the squared error of two float16 tensors that differ by 300 is infinite instead of
-90000. The gradients start from there. Nothing is raised.
+90000. The gradients start from there. Nothing is raised. In an evaluation no gradient flows, and it is the figure that you
+report, and choose the best epoch by, that is rounded to two or three digits.
 
 ## Example
 ```python
@@ -66,7 +67,7 @@ from amplint.diagnostics import SAFE, UNSAFE, Fix, NoFix
 from amplint.dtypes import Dtypes, Operation, Tensor
 from amplint.model.observables import VALUE_ERROR, Observable
 from amplint.model.torch.operators import Kind, of_kind
-from amplint.model.torch.precision import ANY_HALF, EITHER_HALF
+from amplint.model.torch.precision import ANY_HALF, BFLOAT16, EITHER_HALF, FLOAT16
 from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 from ._support.float32_operands import widened
@@ -74,6 +75,8 @@ from ._support.float32_operands import widened
 _LOSSES = of_kind(Kind.LOSS)
 _CLASSIFIES = frozenset({"cross_entropy", "binary_cross_entropy_with_logits"})
 """What is given to them left a linear layer or a convolution, also where the model is not known."""
+_DIGITS = {FLOAT16: "three", BFLOAT16: "two", EITHER_HALF: "two or three"}
+"""The decimal digits that a dtype keeps: its significand has 11 or 8 bits."""
 
 
 @rule(
@@ -92,10 +95,17 @@ def check(file: File) -> Iterator[Finding]:
         yield Finding(
             file.range(operation.node),
             f"The loss is computed in {dtype}, outside the autocast region",
-            "autocast runs losses in float32; outside the region they run in the dtype of the model's outputs",
+            _note(operation),
             file.fact(Dtypes).origin(operation, operation.operand, dtype),
             _fix(file, operation) or NoFix("the operands of the loss cannot be cast in this place"),
         )
+
+
+def _note(operation: Operation) -> str:
+    note = "autocast runs losses in float32; outside the region they run in the dtype of the model's outputs"
+    if operation.differentiates:
+        return note
+    return f"{note}; no gradient flows here, but the loss that is reported keeps {_DIGITS[operation.dtype]} digits"
 
 
 def _runs_in_half(operation: Operation) -> bool:

@@ -46,3 +46,9 @@ def test_a_region_is_named_as_in_the_code(name: str, message: str) -> None:
 )
 def test_what_float16_loses_is_one_number(name: str) -> None:
     assert all("2.98e-8" in each for each in told(name))
+
+
+def test_a_loss_without_a_gradient_is_only_reported() -> None:
+    evaluated, trained = told("amp211*/flagged_either_half")
+    assert "no gradient flows here, but the loss that is reported keeps two or three digits" in evaluated
+    assert "gradient" not in trained
