@@ -72,9 +72,6 @@ class _Names:
         self.valued: set[str] = set()
         self.shared = self if shared is None else shared
 
-    def __len__(self) -> int:
-        return len(self.named) + len(self.valued)
-
     def has(self, name: str) -> bool:
         """Whether an assignment to a name is wanted."""
         return any(name in each for each in (self.named, self.valued, self.shared.named, self.shared.valued))
@@ -103,6 +100,10 @@ class Wanted:
         shared = _Names()
         self._wanted = {"": shared, **{each.key: _Names(shared) for each in names.functions.values()}}
         self._conditions = conditions
+        self._grown: set[str] = set()
+        """The keys of the functions of which more has become wanted since they were last looked at."""
+        self._handed: dict[int, set[tuple[str, bool]]] = {}
+        """What each call has handed up so far."""
         self._look()
 
     def valued(self, function: Function) -> frozenset[str]:
@@ -111,11 +112,25 @@ class Wanted:
         return frozenset(wanted.valued | wanted.shared.valued)
 
     def _look(self) -> None:
-        """Go through all functions until nothing more is wanted."""
-        before = -1
-        while before != (before := sum(map(len, self._wanted.values()))):
-            for function in self._names.functions.values():
+        """Look at each function, callees first, and again when more is wanted of it, or of one that it calls."""
+        callers: dict[str, set[str]] = {}
+        for caller, calls in self._names.calls.items():
+            for call in calls:
+                callers.setdefault(self._names.functions[call.function].key, set()).add(caller)
+        by_key: dict[str, list[Function]] = {}
+        for function in self._names.functions.values():
+            by_key.setdefault(function.key, []).append(function)
+        waiting = dict.fromkeys(reversed(by_key))
+        while waiting:
+            key = next(iter(waiting))
+            del waiting[key]
+            for function in by_key[key]:
                 self._is_kept(function.body, self.whole(function))
+            if "" in self._grown:
+                waiting.update(dict.fromkeys(by_key))
+            for grown in sorted(self._grown - {""}):
+                waiting.update(dict.fromkeys([grown, *sorted(callers.get(grown, ()))]))
+            self._grown.clear()
 
     def whole(self, function: Function) -> Inside:
         """What is around the whole of a function."""
@@ -197,8 +212,12 @@ class Wanted:
         if callee is None:
             return
         mine, theirs = self._wanted[function.key], self._wanted[callee.key]
+        handed = self._handed.setdefault(id(call), set())
         for name in theirs.names(callee.key in self._names.nesting):
-            self._want(function, self._names.up(call, name), theirs.has_value(name))
+            wanted = name, theirs.has_value(name)
+            if wanted not in handed:
+                handed.add(wanted)
+                self._want(function, self._names.up(call, name), wanted[1])
         for name, condition in call.conditions:
             if theirs.has(name):
                 for each in mentioned(condition):
@@ -212,5 +231,8 @@ class Wanted:
 
     def _want(self, function: Function, name: str, value: bool) -> None:
         for each in reference(name).wholes:
-            own = self._wanted[function.key if self._names.is_own(each, function) else ""]
-            (own.valued if value else own.named).add(each)
+            key = function.key if self._names.is_own(each, function) else ""
+            wanted = self._wanted[key].valued if value else self._wanted[key].named
+            if each not in wanted:
+                wanted.add(each)
+                self._grown.add(key)

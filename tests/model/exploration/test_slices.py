@@ -10,6 +10,8 @@ from lowered import file_of
 from amplint.hazards.entry_points import Entry
 from amplint.model.exploration.effects import Flows
 from amplint.model.exploration.explorer import Explorer
+from amplint.model.exploration.slicing import sliced
+from amplint.model.exploration.wanted_names import Wanted
 from amplint.model.protocol.hazard import Hazard
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
@@ -102,3 +104,25 @@ def test_values_that_calls_hand_on_are_left(between: str) -> None:
     for entry in entries(code):
         whole = Flows(entry.functions)
         assert hazards(entry, whole.sliced) == hazards(entry, whole)
+
+
+def _looks(monkeypatch: pytest.MonkeyPatch, count: int) -> float:
+    """How often each of some helpers is looked at for what it wants, if each calls the next, and the last one the first."""
+    helpers = "".join(
+        f"def helper{index}(model, batch):\n    if batch.part{index}:\n        scaler.scale(model(batch)).backward()\n"
+        f"    helper{(index + 1) % count}(model, batch)\n\n"
+        for index in range(count)
+    )
+    code = f'import torch\n\nscaler = torch.amp.GradScaler("cuda")\n\n{helpers}def train(model, batches, optimizer):\n'
+    code += "    for batch in batches:\n        helper0(model, batch)\n        scaler.step(optimizer)\n"
+    looked: list[str] = []
+    look = Wanted.whole
+    monkeypatch.setattr(Wanted, "whole", lambda self, function: looked.append(function.key) or look(self, function))
+    (entry,) = (each for each in entries(code) if each.function.key.startswith("train"))
+    sliced(entry.functions, [entry.function.key])
+    monkeypatch.undo()
+    return len(looked) / count
+
+
+def test_helpers_in_a_ring_are_looked_at_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _looks(monkeypatch, 60) <= 1.2 * _looks(monkeypatch, 15)
