@@ -1,6 +1,5 @@
 """What a rule says about a file: diagnostics, and fixes as text edits.
 
-Plain records are named tuples: a dataclass takes six times as long to define, which every run would pay.
 Offsets count characters of the decoded text (`Source.text`), never bytes, and never include a byte order mark.
 """
 
@@ -8,8 +7,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from amplint.model.records import NamedTuple, frozen
 
 if TYPE_CHECKING:
     from amplint.model.caller_contexts import FromElsewhere
@@ -71,7 +72,7 @@ class Edit(NamedTuple):
     replacement: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Fix:
     """One repair: an imperative title, its edits (sorted, not overlapping), and how much it may be trusted."""
 
@@ -88,7 +89,7 @@ class Fix:
         return self.applicability is SAFE or unsafe and self.applicability is UNSAFE
 
 
-@dataclass(frozen=True)
+@frozen
 class NoFix:
     """Why a finding has no fix, in half a sentence that may follow "no fix:". It is false, so that `or` tries another one."""
 
@@ -110,7 +111,7 @@ ALSO = "also here"
 """The message of a related place where the very same defect shows."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Diagnostic:
     """One finding.
 
@@ -189,7 +190,7 @@ class Partly(NamedTuple):
     how: str
 
 
-@dataclass(frozen=True)
+@frozen
 class FileReport:
     """What linting one file gave: its diagnostics in order, and the one-line reason why it was not checked, or not by all rules.
 

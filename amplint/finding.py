@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from amplint.diagnostics import ALSO, Applicability, Edit, Fix, NoFix, Range, Related
+from amplint.model.records import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Finding:
     """What a rule found; the engine adds code, name and path.
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from amplint import __version__
 from amplint.diagnostics import FileReport
@@ -24,6 +24,7 @@ from amplint.engine.neighbours import neighbours, project_files
 from amplint.engine.registry import RegistryError
 from amplint.engine.runner import RunOptions, establish, run
 from amplint.engine.selection import all_rules
+from amplint.model.records import NamedTuple
 from amplint.report.escape import printable
 from amplint.system import installed
 from amplint.system.reading import read_file

@@ -14,7 +14,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any
 
@@ -34,6 +34,7 @@ from amplint.file import File
 from amplint.finding import Finding, told_once
 from amplint.hazards.found import Found
 from amplint.model.observables import Observable
+from amplint.model.records import frozen
 from amplint.model.rule_options import Option
 
 __all__ = [
@@ -73,7 +74,7 @@ ERROR, WARNING, INFO = Severity
 HIGH, MEDIUM, LOW = Confidence
 
 
-@dataclass(frozen=True)
+@frozen
 class Rule:
     """A rule: its metadata and its check.
 

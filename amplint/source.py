@@ -8,12 +8,12 @@ from __future__ import annotations
 import io
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from amplint.diagnostics import Position, Range
+from amplint.model.records import NamedTuple, frozen
 from amplint.system.text_encoding import BYTE_ORDER_MARK, SourceError, decoded, is_faithful
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class FileLocation(NamedTuple):
         return frozenset(name for each in self.entered for name in each.names)
 
 
-@dataclass(frozen=True)
+@frozen
 class Source:
     """One Python file: the decoded text without its byte order mark, and how to turn text back into its bytes."""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from amplint.callgraph.definitions import Definitions, Scope
+from amplint.model.records import NamedTuple
 from amplint.python_ast.walk import FIELDS
 
 NAME, ATTRIBUTE, PARAMETER = "name", "attribute", "parameter"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import NamedTuple, TypeGuard
+from typing import TypeGuard
 
 from amplint.callgraph.assigned_values import spelling_of
 from amplint.callgraph.registries import key
+from amplint.model.records import NamedTuple
 
 _CONTAINERS = frozenset({"ModuleDict", "ModuleList", "OrderedDict"})
 """What holds the elements of the table that it is made of."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from amplint.callgraph.import_graph import ImportGraph
+from amplint.model.records import NamedTuple
 from amplint.python_ast import gate
 from amplint.system import limits
 

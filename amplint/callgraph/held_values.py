@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from amplint.callgraph import containers, factories
 from amplint.callgraph.assigned_values import ATTRIBUTE, NAME, AssignedValue, AssignedValues, spelling_of
@@ -13,6 +12,7 @@ from amplint.callgraph.definitions import Definition, Definitions, Scope
 from amplint.callgraph.handed_arguments import HandedArguments
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.registries import Registries, key
+from amplint.model.records import NamedTuple
 from amplint.model.torch import layers
 
 _MAX_HOPS = 6

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 
@@ -20,6 +19,7 @@ from amplint.diagnostics import FileReport
 from amplint.engine.checker import with_location
 from amplint.engine.discovery import FoundFile
 from amplint.engine.finding_matching import renamed
+from amplint.model.records import NamedTuple
 from amplint.runtime.patch import PatchedFile
 from amplint.source import Source
 from amplint.system.reading import read_file

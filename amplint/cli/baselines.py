@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from amplint.cli.console import Console
 from amplint.cli.options import Options
@@ -29,6 +28,7 @@ from amplint.engine.config import ConfigError
 from amplint.engine.discovery import FoundFile
 from amplint.engine.registry import rule_index
 from amplint.engine.selection import active_codes
+from amplint.model.records import NamedTuple
 from amplint.report.view import count
 from amplint.source import Source
 from amplint.system.reading import read_file, shown_path

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import NamedTuple
 
 from amplint.cli.console import Console, say, say_bytes, wants_color
 from amplint.cli.options import Options
@@ -19,6 +17,7 @@ from amplint.engine.file_replacement import Changed, FixError, write
 from amplint.engine.fixer import FixOutcome, fix_source, fixable
 from amplint.engine.suppression_edits import suppress_source, suppressible
 from amplint.model.caller_contexts import FromElsewhere
+from amplint.model.records import NamedTuple, frozen
 from amplint.report import diff
 from amplint.report.view import View
 from amplint.source import Source
@@ -45,7 +44,7 @@ Narrow = Callable[[Source, FileReport], FileReport]
 """Takes from a report what is not to be fixed."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Fixing:
     """A file that is to be fixed.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from amplint.engine.config import ConfigError, inline
 from amplint.engine.config_values import torch_version
+from amplint.model.records import NamedTuple
 
 if TYPE_CHECKING:
     from amplint.engine.shards import Shard

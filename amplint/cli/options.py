@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from amplint.cli.option_values import GivenSettings
 from amplint.cli.outputs import Output
 from amplint.diagnostics import Diagnostic
 from amplint.engine.config import Overrides
 from amplint.engine.severity import INFO, is_at_least, severity
+from amplint.model.records import NamedTuple
 from amplint.runtime.device_names import AUTO
 
 if TYPE_CHECKING:

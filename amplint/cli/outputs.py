@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import TextIO
 
 import click
 
 from amplint.engine.nearest import nearest
+from amplint.model.records import NamedTuple
 from amplint.report import FORMATS
 
 

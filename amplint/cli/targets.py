@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 
@@ -15,6 +14,7 @@ from amplint.engine.config import ConfigError, Settings, SettingsResolver
 from amplint.engine.discovery import Excluded, FoundFile, Passed, Problem, discover
 from amplint.engine.registry import rule_index
 from amplint.engine.selection import active_codes
+from amplint.model.records import NamedTuple
 from amplint.system.reading import read_file, read_stream
 
 

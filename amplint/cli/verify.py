@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -25,6 +25,7 @@ from amplint.cli.targets import Targets
 from amplint.engine.config import ConfigError
 from amplint.engine.linter import SYNTAX_ERROR
 from amplint.engine.registry import RegistryError, load_rules
+from amplint.model.records import NamedTuple
 from amplint.report.evidence import record, text
 from amplint.report.evidence.text import place
 from amplint.report.view import View, count

@@ -11,9 +11,10 @@ import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any
 
 from amplint.diagnostics import Diagnostic
+from amplint.model.records import NamedTuple
 from amplint.source import Source
 
 LIMIT = 2**26

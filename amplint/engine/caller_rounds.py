@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from amplint.diagnostics import FileReport
 from amplint.engine.checker import is_concerned
 from amplint.model.caller_contexts import CallerContext, ResultElsewhere
+from amplint.model.records import NamedTuple
 from amplint.source import is_notebook
 from amplint.system.reading import read_file
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import NamedTuple
 
 from amplint.diagnostics import Diagnostic
 from amplint.engine.finding_matching import ALIKE, common_lines
+from amplint.model.records import NamedTuple
 from amplint.source import Source
 from amplint.system.reading import read_file, shown_path
 from amplint.system.revisions import RevisionError, contents, files_at, parting, top_of

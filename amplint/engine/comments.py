@@ -5,8 +5,8 @@ from __future__ import annotations
 import tokenize
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from amplint.model.records import NamedTuple
 from amplint.source import Source
 
 _NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.ENCODING}

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from amplint.engine.nearest import nearest
+from amplint.model.records import NamedTuple
 
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})(?:\.\d+)?")
 _LAST_OF_1 = 13

@@ -12,10 +12,10 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from amplint.engine.config import ConfigError, Settings, SettingsResolver
 from amplint.engine.ignore_files import IgnoreFiles, Ignores, is_ignored_by, reason
+from amplint.model.records import NamedTuple
 
 DEFAULT_EXCLUDES = frozenset((
     ".bzr", ".direnv", ".eggs", ".git", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox", ".pants.d", ".pytest_cache",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import NamedTuple
 
 from amplint.diagnostics import Diagnostic
+from amplint.model.records import NamedTuple
 from amplint.python_ast.definitions import around, definitions
 from amplint.source import Source
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from amplint.diagnostics import Edit
+from amplint.model.records import NamedTuple
 
 _STRING = re.compile(r"""(?<![\w"'])[rRbBuU]{0,2}(?:"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|#[^\r\n]*""")
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")

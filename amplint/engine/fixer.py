@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from amplint.diagnostics import Diagnostic, FileReport, Fix
 from amplint.engine.fixed_text import Harm, apply_harmless, edits_of, flaw
+from amplint.model.records import frozen
 from amplint.source import Source
 from amplint.system import limits
 
@@ -16,7 +17,7 @@ _ROUNDS = 10
 Lint = Callable[[Source], FileReport]
 
 
-@dataclass(frozen=True)
+@frozen
 class FixOutcome:
     """What fixing made of a file.
 

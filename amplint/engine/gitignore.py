@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import NamedTuple
+
+from amplint.model.records import NamedTuple
 
 MOST = 10_000
 """How many patterns may stand in one place."""

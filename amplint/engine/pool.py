@@ -11,22 +11,22 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Generic, NamedTuple
+from typing import Generic
 
 from amplint.engine.pool_worker import PROCESSOR_ALARM, ResultT, TaskT, away, ending, signals_blocked, work
+from amplint.model.records import NamedTuple, frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Died:
     """The answer of a process that did not live to give one: how it ended, in words."""
 
     how: str
 
 
-@dataclass(frozen=True)
+@frozen
 class LastAnswer(Generic[ResultT]):
     """What a function returns in a process that is of no use any more; a fresh one takes its place."""
 

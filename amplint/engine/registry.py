@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from amplint.diagnostics import category
+from amplint.model.records import NamedTuple
 from amplint.model.rule_options import Option
 from amplint.system import installed
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
 
 from amplint.engine.config import Settings
 from amplint.engine.registry import rule_index
 from amplint.engine.selection import active_codes, names
+from amplint.model.records import NamedTuple
 from amplint.python_ast import gate
 from amplint.source import is_notebook
 

@@ -7,10 +7,10 @@ import importlib.util
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 from amplint.engine.registry import GROUP
 from amplint.engine.selection import SYNTAX_ERROR, UNKNOWN_SUPPRESSION, UNUSED_SUPPRESSION, all_rules
+from amplint.model.records import NamedTuple
 from amplint.system import installed
 
 _ENGINE_PAGES = {

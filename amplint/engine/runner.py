@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from amplint.diagnostics import FileReport
 from amplint.engine.checker import withdraw
@@ -16,6 +16,7 @@ from amplint.engine.relevance import matters
 from amplint.engine.run_caches import RunCaches
 from amplint.engine.tasks import Task, check_one
 from amplint.engine.waiting import FEW, MOST_WAITING, Pending, checked, looked_up, to_parse
+from amplint.model.records import NamedTuple
 
 if TYPE_CHECKING:
     from amplint.engine.cache import Cache

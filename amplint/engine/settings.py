@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from amplint.engine import config_text, gitignore
 from amplint.engine.config_values import SEVERITIES
+from amplint.model.records import NamedTuple, frozen
 
 
 class ConfigError(Exception):
     """Settings that cannot be used; the message is one line that names the place, and the nearest valid name."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Settings:
     """How the files below one configuration file are checked.
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 from zlib import crc32
 
 from amplint.engine.checker import is_concerned
 from amplint.engine.discovery import FoundFile
 from amplint.engine.relevance import matters
+from amplint.model.records import NamedTuple
 from amplint.source import is_notebook
 from amplint.system.reading import read_file
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from amplint.diagnostics import Diagnostic, Edit, Fix
 from amplint.engine.comments import layout
 from amplint.engine.nearest import nearest
 from amplint.engine.selection import SYNTAX_ERROR, UNKNOWN_SUPPRESSION, UNUSED_SUPPRESSION, names
 from amplint.engine.suppression_comments import Directive, DirectiveWord, code_letters, directives_in
+from amplint.model.records import NamedTuple
 from amplint.source import Source
 
 _FEW = 64

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from amplint.diagnostics import Diagnostic
 from amplint.engine.comments import Comment
 from amplint.engine.nearest import nearest
 from amplint.engine.selection import ALL, select
+from amplint.model.records import NamedTuple
 
 # Compiled when first used: most runs meet no such comment.
 _NOQA = r"noqa)(?!\w)(?:\s*:\s*(?P<words>[A-Z]+\d+(?![\w-])(?:[,\s]+[A-Z]+\d+(?![\w-]))*))?"

@@ -6,12 +6,13 @@ import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from amplint.diagnostics import FileReport
 from amplint.engine.checker import check_bytes, check_entered, resting_on
 from amplint.engine.config import ConfigError, Settings
 from amplint.engine.registry import RegistryError, load_rules
+from amplint.model.records import NamedTuple
 from amplint.system import limits
 
 if TYPE_CHECKING:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from amplint.diagnostics import FileReport
 from amplint.engine.relevance import awaited, matters
 from amplint.engine.run_caches import RunCaches
 from amplint.engine.tasks import Task, check_all
+from amplint.model.records import NamedTuple
 from amplint.system.reading import Stamp, read_file, stamp
 
 if TYPE_CHECKING:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import libcst as cst
 
 from amplint.facts.backward_names import gradients_of, is_dtype, layers_run_again, widens, words_of
 from amplint.file import File
+from amplint.model.records import frozen
 from amplint.model.torch.names import CUSTOM_BWD, CUSTOM_FWD
 from amplint.model.torch.operators import OPERATORS, Kind, Policy, of_kind
 from amplint.model.torch.precision import CASTS
@@ -31,7 +32,7 @@ _SEES_TO_DTYPES = re.compile(r"\.float\(\)|\.half\(\)|\.to\(|\.type\(|type_as|en
 _NO_EXTENSIONS = ("torch.", "numpy.", "math.", "builtins.", "triton.")
 
 
-@dataclass(frozen=True)
+@frozen
 class CustomFunction:
     """A subclass: its two passes, its decorators by their full names, and where it goes wrong: the first product in its
     backward pass, or the kernel that it calls."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
@@ -13,6 +12,7 @@ from amplint.facts.obscure_contexts import ObscureContexts
 from amplint.facts.pass_purposes import Purposes
 from amplint.file import File
 from amplint.model.events import Region
+from amplint.model.records import frozen
 from amplint.syntax.access_paths import path_of
 
 _PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel"})
@@ -22,7 +22,7 @@ Entry = tuple[Region, cst.BaseExpression]
 """A region, and the expression that enters it."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ForwardPass:
     """A forward pass, in one of the ways in which its file is seen to come to it.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
@@ -13,12 +12,13 @@ from amplint.facts.scaler_checkpoints import ScalerStates, wrappers_of
 from amplint.facts.scaler_reach import ConfinedScalers
 from amplint.file import File
 from amplint.model import vocabulary
+from amplint.model.records import frozen
 from amplint.roles.step_pairs import StepPair, Steppers
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.words import words
 
 
-@dataclass(frozen=True)
+@frozen
 class BeyondReach:
     """A call that saves the progress of a training, by an object that was given, and the pair whose scaler it cannot reach."""
 

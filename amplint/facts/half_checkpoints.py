@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
@@ -11,6 +10,7 @@ import libcst as cst
 from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState
 from amplint.file import File
 from amplint.model import vocabulary
+from amplint.model.records import frozen
 from amplint.model.torch.precision import CASTS, HALF, named
 from amplint.syntax.access_paths import called_name, elements, path_of
 from amplint.syntax.nodes import within
@@ -21,7 +21,7 @@ _MAX_DEFINITIONS = 3
 _CONSTANTS = ("None", "True", "False")
 
 
-@dataclass(frozen=True)
+@frozen
 class HalfSaved:
     """A cast of weights to half, and the state of the optimizer next to which they are saved.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
 from amplint.file import File
 from amplint.model.events import ObjectFacts
+from amplint.model.records import frozen
 from amplint.model.torch.layers import SAME_MODULE
 from amplint.model.torch.precision import FLOAT16, FLOAT32, FLOAT64, named
 from amplint.syntax.access_paths import called_name, path_of
@@ -29,7 +29,7 @@ _LOOPS = (cst.For, cst.While)
 _ALLOWS_HALF = re.compile(r"ShardedGradScaler|_unscale_grads_")
 
 
-@dataclass(frozen=True)
+@frozen
 class Halved:
     """A cast of a model to half: the call, the optimizer of its parameters, and the scaler's step of that optimizer.
 

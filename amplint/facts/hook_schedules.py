@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
 from amplint.facts.driving_facts import calls_back
 from amplint.file import File
+from amplint.model.records import frozen
 from amplint.roles.roles import Roles
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.classes import ClassInfo
@@ -24,7 +24,7 @@ _ASKS = re.compile(r"skip|scale$|finite|found_inf")
 _BRANCHES = (cst.If, cst.For, cst.While, cst.Try, cst.Match, cst.IfExp, cst.BooleanOperation, cst.Lambda)
 
 
-@dataclass(frozen=True)
+@frozen
 class HookSchedule:
     """A call that advances a schedule after each iteration, and the step of a scaler that the iteration takes.
 

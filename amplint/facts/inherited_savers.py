@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
@@ -14,13 +13,14 @@ from amplint.facts.save_helpers import SaveHelpers, states_taken, takes_state
 from amplint.facts.scaler_checkpoints import wrappers_of
 from amplint.file import File
 from amplint.model import vocabulary
+from amplint.model.records import frozen
 from amplint.roles.step_pairs import StepPair, Steppers
 from amplint.syntax.access_paths import called_name, displayed, path_of
 from amplint.syntax.classes import ClassInfo
 from amplint.syntax.nodes import within
 
 
-@dataclass(frozen=True)
+@frozen
 class InheritedSaver:
     """A step through a scaler of an object, and the method of another file that saves this object's optimizer alone."""
 

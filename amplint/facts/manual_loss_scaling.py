@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
@@ -11,6 +10,7 @@ import libcst as cst
 from amplint.file import File
 from amplint.model import vocabulary
 from amplint.model.literals import number
+from amplint.model.records import frozen
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.nodes import within
 from amplint.syntax.words import words
@@ -20,7 +20,7 @@ _LEAST = 64.0
 _DIVIDES = frozenset({"div_", "_foreach_div_"})
 
 
-@dataclass(frozen=True)
+@frozen
 class HandScaled:
     """One such loss: the multiplication, its factor, the loss in it, its backward pass, and the statements that divide."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import libcst as cst
 
 from amplint.file import File
 from amplint.model import vocabulary
+from amplint.model.records import frozen
 from amplint.syntax.access_paths import called, called_name, elements, literal_key, path_of
 from amplint.syntax.bindings import targets
 from amplint.syntax.loop_elements import paired
@@ -24,7 +24,7 @@ def registers(call: cst.CSTNode) -> bool:
     return called_name(call) in _REGISTERING
 
 
-@dataclass(frozen=True)
+@frozen
 class SavedState:
     """The state of an optimizer on its way to a checkpoint.
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
 from amplint.facts.preparations import LOOPS, Preparations, stepped
 from amplint.file import File
+from amplint.model.records import frozen
 from amplint.syntax.access_paths import path_of
 
 
-@dataclass(frozen=True)
+@frozen
 class PassBesideAccelerator:
     """A plain backward pass, the step of the prepared optimizer that takes its gradients, and the accelerator's `prepare`."""
 

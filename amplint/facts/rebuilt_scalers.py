@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
@@ -12,6 +11,7 @@ import libcst as cst
 from amplint.facts.scalers import Scalers
 from amplint.facts.trial_code import Trials
 from amplint.file import File
+from amplint.model.records import frozen
 from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.call_arguments import given_by, params_of
 from amplint.syntax.names import Binding
@@ -27,7 +27,7 @@ _EPOCH = re.compile(r"^(cur(rent)?_)?epoch(_?(id|idx|index|i))?$")
 _MAX_CALLERS = 3
 
 
-@dataclass(frozen=True)
+@frozen
 class Rebuilt:
     """A scaler that is made anew while the optimizer that it steps lives on.
 

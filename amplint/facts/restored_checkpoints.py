@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import SavedState
 from amplint.facts.scaler_checkpoints import ScalerStates
 from amplint.model import vocabulary
+from amplint.model.records import frozen
 from amplint.roles.step_pairs import StepPair, Steppers
 from amplint.syntax.access_paths import called_name, elements, literal_key, path_of
 from amplint.syntax.tree import Tree
@@ -20,7 +20,7 @@ _OWNER = re.compile(r"((?<!\w)\w+|[\])])\s*\.load_state_dict\(")
 _INHERITED = re.compile(rf"super\([^()]*\)\s*\.\w*(?:{vocabulary.LOADS.pattern})", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
+@frozen
 class Unrestored:
     """The load of an optimizer's state from a checkpoint that holds the state of its scaler, too.
 

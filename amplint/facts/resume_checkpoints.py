@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
@@ -16,6 +15,7 @@ from amplint.facts.scaler_reach import ConfinedScalers
 from amplint.facts.scalers_at_hand import ScalersAtHand
 from amplint.file import File
 from amplint.model import vocabulary
+from amplint.model.records import frozen
 from amplint.roles.call_targets import Callee
 from amplint.roles.step_pairs import StepPair, Steppers
 from amplint.syntax.access_paths import path_of
@@ -25,7 +25,7 @@ from amplint.syntax.nodes import within
 _MAX_CALLERS = 3
 
 
-@dataclass(frozen=True)
+@frozen
 class Incomplete:
     """A checkpoint with the state of an optimizer, and without that of the scaler that steps it.
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
 from amplint.file import File
 from amplint.model import vocabulary
+from amplint.model.records import frozen
 from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.bindings import targets
 from amplint.syntax.nodes import within
@@ -27,7 +27,7 @@ _HOOK_AFTER = re.compile(r"(after|post)_.*(step|iter|batch|update)|(step|iter\w*
 """What methods are called that a training loop calls before a step, and after it."""
 
 
-@dataclass(frozen=True)
+@frozen
 class SkipTest:
     """A comparison that asks whether a step was skipped, and the side on which the scale from before it stands."""
 

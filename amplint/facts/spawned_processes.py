@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
 from amplint.file import File
+from amplint.model.records import frozen
 from amplint.syntax.access_paths import called_name, elements, path_of
 from amplint.syntax.nodes import is_sequence
 
@@ -16,7 +16,7 @@ _SPAWN = frozenset({"torch.multiprocessing.spawn", "torch.multiprocessing.spawn.
 _PROCESS = frozenset({"multiprocessing.Process", "torch.multiprocessing.Process", "multiprocessing.context.Process"})
 
 
-@dataclass(frozen=True)
+@frozen
 class HandOver:
     """A scaler that a process gets from the one that starts it.
 

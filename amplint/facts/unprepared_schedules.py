@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
@@ -11,10 +10,11 @@ import libcst as cst
 from amplint.facts.preparations import LOOPS, Preparations, stepped
 from amplint.file import File
 from amplint.model import vocabulary
+from amplint.model.records import frozen
 from amplint.syntax.access_paths import path_of
 
 
-@dataclass(frozen=True)
+@frozen
 class UnpreparedSchedule:
     """A call that advances a schedule in the loop of a step that an accelerator may skip, and that step."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from amplint.model.records import frozen
 
 Value = TypeVar("Value", int, tuple[str, ...])
 
 
-@dataclass(frozen=True)
+@frozen
 class Option(Generic[Value]):
     """One option of a rule: the code of the rule, a name, the value that counts where the project names none, which says of what
     kind its values are (whole numbers above 0, or lists of strings), and what it is for, in one sentence."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
+from amplint.model.records import frozen
 from amplint.notebook.cells import Cell, NotebookError, cells, speaks_python
 from amplint.notebook.magics import muted
 from amplint.notebook.places import scan
@@ -25,7 +26,7 @@ PARTING = re.compile(r"(?:pass|if True:)  # end of cell \d+")
 """The line that parts two cells; IPython takes off the indent of a whole cell, which here stands under a condition."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Notebook:
     """A notebook as it was read: its JSON text, and its Python cells."""
 

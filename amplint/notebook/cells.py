@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from amplint.model.records import frozen
 from amplint.notebook.magics import masked
 from amplint.notebook.places import Node
 
@@ -14,7 +14,7 @@ class NotebookError(ValueError):
     """The text is no notebook; the message is one line."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Cell:
     """One Python cell: its number among all cells (1-based), its lines, what stands for them, and where its source lies.
 

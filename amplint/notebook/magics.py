@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
+from amplint.model.records import NamedTuple
 from amplint.system import limits
 
 _ONLY_AST = 0x400

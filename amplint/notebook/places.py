@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any
+
+from amplint.model.records import frozen
 
 _DECODER = json.JSONDecoder()
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -14,7 +15,7 @@ _UNREAD = ("outputs", "attachments")
 """Fields in which nothing is looked for, and which may be nearly all of a notebook: they are passed over at once."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Node:
     """A JSON value with its place in the text; what is neither text, list nor object is None, and so is what is not read."""
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from amplint.model.records import NamedTuple
 from amplint.python_ast.scopes import Scope
 
 Bound = frozenset[str] | None

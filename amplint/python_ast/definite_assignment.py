@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from typing import NamedTuple
 
+from amplint.model.records import NamedTuple
 from amplint.python_ast.bound_names import NameRecord
 from amplint.python_ast.gate import TooDeep, parse
 from amplint.python_ast.name_flow import NameFlow

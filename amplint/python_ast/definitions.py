@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+
+from amplint.model.records import NamedTuple
 
 
 class DefinitionRows(NamedTuple):

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from amplint.model.records import NamedTuple
 
 if TYPE_CHECKING:
     from amplint.diagnostics import Diagnostic

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from amplint.engine.config_values import SEVERITIES
+from amplint.model.records import NamedTuple
 from amplint.report.charts import BLUE, ORANGE, RED, dress, put_legend_above
 from amplint.report.markup import escape
 

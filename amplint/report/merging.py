@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from amplint.engine.baseline import Baseline, BaselineError, is_baseline, read_baseline, written
+from amplint.model.records import NamedTuple
 
 
 class MergeError(Exception):

@@ -6,10 +6,10 @@ import os
 from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote
 
 from amplint.diagnostics import Fix, Position, Range
+from amplint.model.records import NamedTuple
 from amplint.notebook import CellsCrossed
 from amplint.report.diff import applied
 from amplint.report.view import View

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple
 
 from amplint.diagnostics import Diagnostic
 from amplint.engine.config_values import SEVERITIES
 from amplint.engine.selection import all_rules
 from amplint.engine.severity import severity
+from amplint.model.records import NamedTuple
 from amplint.report.charts import scripts
 from amplint.report.history_chart import PastCommit, history_chart, in_words
 from amplint.report.markup import escape, opening, prose

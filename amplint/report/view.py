@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from amplint.diagnostics import Applicability, Fix
+from amplint.model.records import NamedTuple
 from amplint.report.escape import printable
 from amplint.source import Source
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
+from amplint.model.records import frozen
 from amplint.syntax.nodes import is_sequence
 from amplint.syntax.tree import Tree
 
@@ -18,7 +18,7 @@ BOUNDARIES = frozenset({*SCOPES, cst.Param})
 """What stands in one of these may be evaluated in another scope than it; below all else, the scope is one and the same."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Binding:
     """One way in which a name gets its meaning: a qualified name, or the expression it is assigned, or neither."""
 
@@ -27,7 +27,7 @@ class Binding:
     node: cst.CSTNode | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Bindings:
     """All bindings of a file by scope and name, and the modules that are imported with a star."""
 

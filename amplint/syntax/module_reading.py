@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 
 import libcst as cst
 
+from amplint.model.records import frozen
 from amplint.python_ast import gate
 from amplint.python_ast.imports import import_rows
 from amplint.python_ast.slicing import relevant_rows
@@ -61,7 +61,7 @@ _WORDS = (
 """Besides the words of AMP itself: what a statement of a module is parsed for; the last four, as running text."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Module:
     """One file that others import from, under its dotted name (`pkg.__init__` for a package)."""
 

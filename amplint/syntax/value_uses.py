@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
+from amplint.model.records import frozen
 from amplint.syntax.access_paths import called_name
 from amplint.syntax.tree import Tree
 
@@ -34,7 +34,7 @@ class How(enum.Enum):
     ELSEWHERE = "something else"
 
 
-@dataclass(frozen=True)
+@frozen
 class Use:
     """What is done with a value, by which node; `name` is the attribute, the method, or the function that gets it as `arg`."""
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
 
 import libcst as cst
 
 from amplint.model import vocabulary
 from amplint.model.events import COMPARE, MEASURE
+from amplint.model.records import NamedTuple
 from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.bindings import targets
 from amplint.syntax.nodes import within

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
 from amplint.diagnostics import Edit
+from amplint.model.records import frozen
 from amplint.model.torch import names as torch_names
 from amplint.rule import File
 
@@ -21,7 +21,7 @@ _NAMES = ("scaler", "grad_scaler", "loss_scaler", "amp_scaler")
 _CALLED_IN_LOOPS = re.compile(r"epoch|step|iter|batch", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
+@frozen
 class NewScaler:
     """A scaler that the edits make before the loop."""
 

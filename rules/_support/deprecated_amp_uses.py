@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 import libcst as cst
 
 from amplint.diagnostics import SAFE, UNSAFE, Applicability, Edit, Fix
+from amplint.model.records import frozen
 from amplint.model.torch import names as torch_names
 from amplint.model.torch.names import Replacement
 from amplint.rule import File
@@ -17,7 +17,7 @@ from .nested_regions import may_be_nested
 from .version_checks import expects_absence
 
 
-@dataclass(frozen=True)
+@frozen
 class _Rewrite:
     """What becomes of the place around a deprecated name: edits, what is put behind the name, and how to call it."""
 

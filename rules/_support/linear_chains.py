@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
+from amplint.model.records import frozen
 from amplint.rule import File
 
 _SEQUENTIAL = frozenset({"torch.nn.Sequential"})
 _COMPREHENSIONS = (cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp, cst.For, cst.While)
 
 
-@dataclass(frozen=True)
+@frozen
 class LayerKind:
     """A kind of layer: what makes it, its first two parameters, the layers between that have the same size, and other layers
     that take what it gives, each with the parameter for that size."""
@@ -50,7 +50,7 @@ CONVOLUTIONS = LayerKind(
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Size:
     """A size that the file spells out: its value, where it is used, and the literal, which may be that of a constant."""
 
@@ -59,7 +59,7 @@ class Size:
     literal: cst.Integer
 
 
-@dataclass(frozen=True)
+@frozen
 class Linear:
     """One `nn.Linear`, or convolution, or a layer that takes what one gives; `container` is the innermost `nn.Sequential` around
     it."""
@@ -70,7 +70,7 @@ class Linear:
     container: cst.Call | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Hidden:
     """A size that layers of one model share: those that produce it and those that consume it, in order."""
 

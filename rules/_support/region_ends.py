@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
 from amplint.diagnostics import Edit
+from amplint.model.records import frozen
 from amplint.rule import File
 
 Line = cst.SimpleStatementLine | cst.SimpleStatementSuite
 Member = cst.BaseStatement | cst.BaseSmallStatement
 
 
-@dataclass(frozen=True)
+@frozen
 class Cut:
     """A block cut in two: the statements that stay, and those that leave it."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
 from amplint.diagnostics import SAFE, UNSAFE, Applicability, Edit
+from amplint.model.records import frozen
 from amplint.rule import File
 
 from .call_edits import quoted
@@ -17,7 +17,7 @@ from .value_readers import is_label
 _LOOPS = (cst.For, cst.While)
 
 
-@dataclass(frozen=True)
+@frozen
 class Load:
     """The load of an optimizer's state from an element of `holder`, which has that of `scaler` under `key`.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
 from amplint.diagnostics import Edit
+from amplint.model.records import frozen
 from amplint.rule import File, Statement
 
 from . import hazard_calls
@@ -17,7 +17,7 @@ _WIDTH = 100
 _EXITS = (cst.Return, cst.Continue, cst.Break, cst.Raise)
 
 
-@dataclass(frozen=True)
+@frozen
 class GatePlace:
     """Where the gate goes: around neighbouring statements, or into the condition of an `if` that holds nothing else."""
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import libcst as cst
 
 from amplint.diagnostics import Edit
+from amplint.model.records import frozen
 from amplint.rule import File
 
 
-@dataclass(frozen=True)
+@frozen
 class Origin:
     """The expression whose value another one reads.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple
 
 from amplint.model.events import Region
+from amplint.model.records import NamedTuple
 
 UNKNOWN_SCALER = "?"
 """Some scaler, or none: nobody can tell."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
+from amplint.model.records import NamedTuple
 from amplint.report.markup import escape
 from amplint.runtime.verdict import Axis
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from amplint.model.records import NamedTuple
 from amplint.report.charts import BLUE, ORANGE, RED, dress, embedded, put_legend_above
 from amplint.tracing.step_record import StepRecord
 from amplint.tracing.trace_record import TraceRecord
