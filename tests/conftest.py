@@ -27,6 +27,8 @@ if find_spec("torch") is None:
 _LONGEST = {
     ROOT / "tests" / name
     for name in (
+        "campaign/test_campaign.py",
+        "campaign/test_plants.py",
         "kill/test_kill.py",
         "mutants/test_mutants.py",
         "runtime/replay/test_fixture_evidence.py",

@@ -8,10 +8,11 @@ import pytest
 from lowered import file_of
 
 from amplint.hazards.entry_points import Entry
+from amplint.model.event_graph import Function
 from amplint.model.exploration.effects import Flows
 from amplint.model.exploration.explorer import Explorer
 from amplint.model.exploration.slicing import sliced
-from amplint.model.exploration.wanted_names import Wanted
+from amplint.model.exploration.wanted_names import Inside, Wanted
 from amplint.model.protocol.hazard import Hazard
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
@@ -115,9 +116,14 @@ def _looks(monkeypatch: pytest.MonkeyPatch, count: int) -> float:
     )
     code = f'import torch\n\nscaler = torch.amp.GradScaler("cuda")\n\n{helpers}def train(model, batches, optimizer):\n'
     code += "    for batch in batches:\n        helper0(model, batch)\n        scaler.step(optimizer)\n"
-    looked: list[str] = []
+    looked: list[Function] = []
     look = Wanted.whole
-    monkeypatch.setattr(Wanted, "whole", lambda self, function: looked.append(function.key) or look(self, function))
+
+    def noted(self: Wanted, function: Function) -> Inside:
+        looked.append(function)
+        return look(self, function)
+
+    monkeypatch.setattr(Wanted, "whole", noted)
     (entry,) = (each for each in entries(code) if each.function.key.startswith("train"))
     sliced(entry.functions, [entry.function.key])
     monkeypatch.undo()
