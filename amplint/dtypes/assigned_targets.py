@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 
 import libcst as cst
 
@@ -11,8 +12,13 @@ from amplint.dtypes.lattice import join_values, unknown
 from amplint.dtypes.literals import joined
 from amplint.dtypes.operators import Operators
 from amplint.dtypes.values import UNKNOWN, Choice, Closure, Instance, Items, Layer, Number, Tensor, Value
+from amplint.model.records import changed
+from amplint.model.torch import precision
 from amplint.syntax.bindings import dotted
 from amplint.syntax.nodes import is_sequence
+
+_WITHOUT_GRADIENT = frozenset({precision.UNKNOWN, precision.INTEGER, precision.BOOL})
+"""The dtypes of indices and masks, and of what may be labels."""
 
 
 class AssignedTargets(Operators, ABC):
@@ -104,6 +110,8 @@ class AssignedTargets(Operators, ABC):
                 else:
                     kept = isinstance(value, (Tensor, Number))
                     self.assign(element.value, value if kept else unknown(value), frame)
+        elif isinstance(target, cst.Subscript):
+            self.flow_into(target.value, [value], frame)
         elif isinstance(target, cst.Attribute):
             owner = self.evaluate(target.value, frame)
             if isinstance(owner, Instance):
@@ -111,3 +119,17 @@ class AssignedTargets(Operators, ABC):
                 owner.attributes[target.attr.value] = value if before is None else join_values(before, value)
             elif isinstance(owner, Tensor) and isinstance(value, (Layer, Choice)) and (path := dotted(target)):
                 self.kept[path] = join_values(self.kept.get(path, value), value)
+
+    def flow_into(self, target: cst.BaseExpression, values: Iterable[Value], frame: StackFrame) -> None:
+        """Let the gradients of tensors flow into one without any, which they are written into.
+
+        Args:
+            target: what is written into; anything but a name is left as it is.
+            values: what is written.
+            frame: where evaluation stands; its variables change.
+        """
+        held = frame.variables.get(target.value) if isinstance(target, cst.Name) else None
+        numbers = [each for each in values if isinstance(each, Tensor) and each.dtype not in _WITHOUT_GRADIENT]
+        brings = not all(each.detached for each in numbers)
+        if isinstance(target, cst.Name) and isinstance(held, Tensor) and held.detached and brings:
+            frame.variables[target.value] = changed(held, detached=False)

@@ -70,6 +70,8 @@ class TensorCalls(Expressions):
         if name in _ARITHMETIC and first is not None and second is not None and not in_place:
             nodes = arguments.node(0, "input", "self"), arguments.node(1, "other", "exponent")
             return self.combine(_ARITHMETIC[name], node, first, second, frame, *nodes)
+        if in_place and isinstance(node.func, cst.Attribute) and frame.differentiates:
+            self.flow_into(node.func.value, arguments.values[1:], frame)
         result = self._result_of(name, node, arguments, frame, in_place)
         if not isinstance(result, Tensor):
             return result
@@ -105,7 +107,8 @@ class TensorCalls(Expressions):
             return Finfo(first.name if isinstance(first, DType) else precision.UNKNOWN)
         if name in _LIKE:
             dtype = first.dtype if isinstance(first, Tensor) else precision.UNKNOWN
-            return self.record(name, arguments, Tensor(_explicit(arguments) or dtype, made=node), node, frame)
+            leaf = Tensor(_explicit(arguments) or dtype, made=node, detached="requires_grad" not in arguments.keywords)
+            return self.record(name, arguments, leaf, node, frame)
         if name in _INTEGERS:
             return Tensor(_explicit(arguments) or precision.INTEGER)
         if name in _COMPARING:
@@ -116,6 +119,8 @@ class TensorCalls(Expressions):
             return Number()
         if name in ("size", "dim", "numel", "nelement", "ndimension"):
             return SIZE
+        if name == "requires_grad_" and isinstance(first, Tensor):
+            return changed(first, detached=False)
         if name == "detach" and isinstance(first, Tensor):
             return changed(first, detached=True, through=frozenset())
         if name == "clamp" and isinstance(first, Tensor):
