@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import libcst as cst
 
 from amplint.lowering import precision_tests, scale_comparisons
-from amplint.lowering.counters import CounterReader, SideKind
+from amplint.lowering.counters import CounterReader, SideKind, asks_for_end
 from amplint.lowering.excluded_choices import (
     ExcludedChoices,
     displayed_choices,
@@ -130,6 +130,8 @@ class ConditionReader:
             return self._test(node, "mode")
         if role in ("optimizer", "scheduler"):
             return self._test(node, "config")
+        if vocabulary.LAST_BATCH.search(last):
+            return self._test(node, "end")
         changes = path_of(node).partition(".")[0] in self.changing
         return self._choices.asked_whether_given(self._test(node, "varying" if changes else "config"))
 
@@ -181,7 +183,9 @@ class ConditionReader:
 
     def _where(self, kind: str, left: cst.BaseExpression, right: cst.BaseExpression) -> str:
         """The kind of a test whether two sides are equal, or one is in the other: one for a place in the run is no other."""
-        return "moment" if kind == "varying" and self._counters.is_moment(left, right, self.changing) else kind
+        if kind != "varying" or not self._counters.is_moment(left, right, self.changing):
+            return kind
+        return "end" if asks_for_end(left, right) else "moment"
 
     def _ordered(self, node: cst.Comparison) -> str:
         """The kind of a test for the lesser one."""

@@ -164,6 +164,15 @@ def _roots(node: cst.CSTNode) -> set[str]:
     return set().union(*map(_roots, children(node)))
 
 
+def asks_for_end(*sides: cst.BaseExpression) -> bool:
+    """Whether a comparison for equality asks for the last of something.
+
+    Args:
+        *sides: its sides.
+    """
+    return any(map(_is_end, sides))
+
+
 def _is_end(node: cst.BaseExpression) -> bool:
     """Whether a side is the length of something, or a number before it."""
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Add, cst.Subtract)):

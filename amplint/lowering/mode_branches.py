@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from amplint.lowering.graph_tools import events_in, with_parts
 from amplint.model import vocabulary
-from amplint.model.event_graph import Both, Branch, Call, Condition, Jump, Node, Not, Test, mentioned, parts_of
+from amplint.model.event_graph import MOMENTS, Both, Branch, Call, Condition, Jump, Node, Not, Test, mentioned, parts_of
 from amplint.model.events import (
     Backward,
     Escape,
@@ -145,7 +145,7 @@ def is_varying(condition: Condition) -> bool:
     """Whether a condition may come out differently from one iteration to the next."""
     match condition:
         case Test():
-            return condition.kind in ("varying", "gate", "skipped", "range", "moment")
+            return condition.kind in ("varying", "gate", "skipped", "range", *MOMENTS)
         case Not():
             return is_varying(condition.part)
     return any(map(is_varying, condition.parts))

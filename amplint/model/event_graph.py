@@ -12,6 +12,9 @@ from functools import cached_property
 from amplint.model.events import Assign, Event, ObjectFacts, Region
 from amplint.model.records import frozen
 
+MOMENTS = frozenset({"moment", "end"})
+"""The kinds of conditions that ask whether one of a few moments of the run has come."""
+
 
 @frozen
 class Test:
@@ -22,8 +25,8 @@ class Test:
     "mode" whether AMP is on (true side: on); "unscaled" whether nothing is scaled in this precision (the other side tells
     nothing); "config" anything else that is constant over a run; "skipped" whether the scale fell (true side: the
     optimizer step was skipped); "gate" anything else that may tell so; "range" whether a counter is past a place in the run,
-    "moment" whether it has come to one of a few (true side: now and then), which tell nothing of a step; "true" and "false"
-    constants; "varying" the rest, which may tell anything.
+    "moment" whether it has come to one of a few (true side: now and then), "end" to the last batch of an epoch, which tell
+    nothing of a step; "true" and "false" constants; "varying" the rest, which may tell anything.
     """
 
     key: str

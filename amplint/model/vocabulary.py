@@ -50,6 +50,8 @@ COUNT_OPTION = re.compile(
     r"(^|_)(end|n)(_|$)|num_(steps|iters|epochs|iterations|batches)|[a-z](steps|iters|iterations|epochs)$"
 )
 """What options are called that say up to which count, or at which counts, something happens."""
+LAST_BATCH = re.compile(r"^_?(is_|at_|on_)?(the_)?last_(batch|minibatch|iter|iteration)(_of_epoch|_in_epoch)?$")
+"""What a flag is called that says whether a batch is the last one of its epoch."""
 
 # -- objects -----------------------------------------------------------------------------------------------------------
 

@@ -138,7 +138,9 @@ def test_a_variable_stands_for_its_only_value() -> None:
         ("step % 4 != 0", "moment", False),
         ("self.step % 4 == 0", "moment", True),
         ("self.global_step % self.log_every == 0", "moment", True),
-        ("step == len(loader) - 1", "moment", True),
+        ("step == len(loader) - 1", "end", True),
+        ("self.trainer.is_last_batch", "end", True),
+        ("not last_batch", "end", False),
         ("step in (10, n)", "moment", True),
         ("step not in self.cfg.milestones", "moment", False),
         # Whether the step was skipped: the true side is "skipped".

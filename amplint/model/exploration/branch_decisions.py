@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
-from amplint.model.event_graph import Both, Condition, Not, Test
+from amplint.model.event_graph import MOMENTS, Both, Condition, Not, Test
 from amplint.model.exploration.call_references import Frame, keys_of
 from amplint.model.protocol.contents import Asked, Truth
 from amplint.model.protocol.path_state import PathState
@@ -111,7 +111,8 @@ class Conditions:
             state = state.with_protocol(state.protocol.asking(asking.branch, rest_of, asking.ends))
         known = self._known(test, key, state)
         if known is not None:
-            return [(state, known)]
+            at_end = known and test.kind == "end"  # also where a step has been taken for what was left over
+            return [(state.with_protocol(state.protocol.passed_by()) if at_end else state, known)]
         if test.lasts:
             self.constant.setdefault(key, {})
         return [
@@ -146,7 +147,7 @@ class Conditions:
             protocol = protocol.changed(mode=False)
         if test.kind == "gate":
             protocol = protocol.tested()
-        elif test.kind == "moment" and truth:
+        elif test.kind in MOMENTS and truth:
             protocol = protocol.passed_by()
         elif test.kind == "skipped" and not truth:
             protocol = protocol.not_skipped()

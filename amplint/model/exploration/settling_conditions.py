@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from amplint.model.event_graph import Condition, Function, Not, Test, kinds_of
+from amplint.model.event_graph import MOMENTS, Condition, Function, Not, Test, kinds_of
 from amplint.model.events import OptimizerStep, SchedulerStep, Unscale
 from amplint.model.exploration.call_references import keys_of
 from amplint.model.exploration.handed_names import HandedNames
 
-_TELLING = frozenset({"gate", "moment", "skipped"})
+_TELLING = frozenset({"gate", "skipped", *MOMENTS})
 """Kinds of conditions that tell something of a step by how they come out, also where nothing goes by them."""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from amplint.model import vocabulary
-from amplint.model.event_graph import Test
+from amplint.model.event_graph import MOMENTS, Test
 
 PERIOD = 2
 """Micro-batches of an accumulation whose number the author does not write down."""
@@ -39,14 +39,14 @@ def answers(test: Test, away: bool | None) -> tuple[Answer, ...]:
     modulo = _MODULO.search(test.key)
     if modulo is not None and "len" in test.key:  # batches left over at the end
         return (YES, NO) if modulo[2] is not None else (NO, YES)
-    if modulo is not None and test.kind in ("varying", "moment", "config", "gate"):
+    if modulo is not None and test.kind in ("varying", "config", "gate", *MOMENTS):
         period = int(modulo[1]) if modulo[1].isdigit() and 1 < int(modulo[1]) <= _MAX_PERIOD else PERIOD
         return (Answer(modulo[2] is not None, period), YES, NO)
     if test.kind in ("gate", "skipped"):
         return (NO, YES) if vocabulary.TROUBLE.search(test.key) else (YES, NO)
     unlikely = away is True or test.kind == "unscaled" or ("len" in test.key and " == " in test.key)  # the last of all
     first, second = (NO, YES) if unlikely else (YES, NO)
-    if test.kind in ("varying", "range", "moment"):
+    if test.kind in ("varying", "range", *MOMENTS):
         return first, Answer(True, PERIOD), Answer(False, PERIOD), second
     return first, second
 

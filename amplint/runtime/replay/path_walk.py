@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from amplint.hazards.entry_points import Entry
 from amplint.lowering.graph_tools import events_in
-from amplint.model.event_graph import Call, Function, Node, Test
+from amplint.model.event_graph import MOMENTS, Call, Function, Node, Test
 from amplint.model.events import Assign, AutocastEnter, AutocastExit, Event, Leave, OptimizerStep, ScalerStep
 from amplint.model.exploration.activations import Activation
 from amplint.model.exploration.branch_decisions import Asking, Conditions
@@ -58,7 +58,7 @@ class AnsweredConditions(Conditions):
         constant = state.facts.truths.get(key)
         if constant is None:
             return super()._known(test, key, state)
-        if test.kind == "moment":  # whether it is the first iteration, which a loop that counts has said
+        if test.kind in MOMENTS:  # whether it is the first iteration, which a loop that counts has said
             self._decisions.told.add(key)
         return constant.truth
 
