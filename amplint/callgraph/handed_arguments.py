@@ -49,7 +49,7 @@ class HandedArguments:
     ) -> Mapping[Definition, Sequence[Argument]]:
         found: dict[Definition, list[Argument]] = {}
         for call, scope in self._assigned_values.calls(path):
-            value = _given_as(call, name, position)
+            value = given_as(call, name, position)
             if value is None:
                 continue
             if call not in self._definitions:
@@ -59,8 +59,14 @@ class HandedArguments:
         return found
 
 
-def _given_as(call: ast.Call, name: str, position: int | None) -> ast.expr | None:
-    """What a call gives to a parameter of some name, at some position; None where it gives nothing, or spreads what it gives."""
+def given_as(call: ast.Call, name: str, position: int | None) -> ast.expr | None:
+    """What a call gives to a parameter of some name, at some position; None where it gives nothing, or spreads what it gives.
+
+    Args:
+        call: the call.
+        name: the name of the parameter.
+        position: its position; None where it has none.
+    """
     given = call.args[position] if position is not None and position < len(call.args) else None
     for each in call.keywords:
         if each.arg == name:

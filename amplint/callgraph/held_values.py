@@ -28,10 +28,12 @@ Wanted = str | int
 
 class Held(NamedTuple):
     """What an expression may hold: a function, a class, or what is `made` by calling it: an object of the class, or a function
-    that the function defines and returns."""
+    that the function defines and returns. Where it was looked up in a `registry` without a key that is known, any other that is
+    registered there may be meant as well."""
 
     definition: Definition
     made: bool = False
+    registry: tuple[Path, str] | None = None
 
 
 class HeldValues:
@@ -154,8 +156,8 @@ class HeldValues:
         for source, name in self._homes(path, table, scope) if hops <= _MAX_HOPS else ():
             for given in self._assigned(source, name, scope):
                 if isinstance(given.value, ast.Call) and not containers.is_container(given.value):
-                    there = self._registries.registered(name)
-                    yield from (Held(each) for under, each in there if wanted in ("", under))
+                    there, group = self._registries.registered(source, name), None if wanted else (source, name)
+                    yield from (Held(each, registry=group) for under, each in there if wanted in ("", under))
                 elif not isinstance(given.value, ast.Name):
                     yield from self._of_table(source, given.value, wanted, given.scope, hops + 1)
 
@@ -181,7 +183,7 @@ class HeldValues:
             yield from self._of_table(path, call, "", scope, hops + 1)
         elif base is not None and called == "get":
             yield from self._of_table(path, base, named, scope, hops + 1)
-        elif (registry := self._registries.built_from(path, call)) is not None:
+        elif (registry := self._registries.built_from(path, call, scope)) is not None:
             yield from (each._replace(made=True) for each in self._of_table(path, registry, named, scope, hops + 1))
         elif called == "getattr" and len(call.args) > 1:
             module = self.definitions.imported_module(path, spelling_of(call.args[0]), scope)
@@ -201,7 +203,16 @@ class HeldValues:
                 if not (each.made or isinstance(wanted, int)):
                     yield each._replace(made=True)
             else:
-                yield from self._returned(each.definition, wanted, hops + 1)
+                yield from self._named_by(call, self._returned(each.definition, wanted, hops + 1))
+
+    def _named_by(self, call: ast.Call, held: Iterator[Held]) -> Iterator[Held]:
+        """What a function returns, but of what it takes from a registry only what a literal names: `build({"type": "dice"})`."""
+        named = next(filter(None, (key(each) for each in call.args if isinstance(each, ast.Dict | ast.Call))), "")
+        for each in held:
+            if each.registry is None or not named:
+                yield each
+            elif (named, each.definition) in self._registries.registered(*each.registry):
+                yield each._replace(registry=None)
 
     def of_property(self, owner: Definition, name: str) -> list[Held] | None:
         """What a property of a class returns; None where it has none of that name.

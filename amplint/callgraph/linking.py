@@ -16,7 +16,8 @@ from pathlib import Path
 from amplint.callgraph.definitions import Definition
 from amplint.callgraph.held_values import Held, HeldValues
 from amplint.callgraph.import_graph import ImportGraph
-from amplint.callgraph.parameters import takes
+from amplint.callgraph.looked_up import alike
+from amplint.callgraph.parameters import accepts, takes
 from amplint.callgraph.subclasses import Subclasses, is_false
 from amplint.model.caller_contexts import CallerContext, CallManner, ResultElsewhere, Shape, Target, distinct
 
@@ -24,6 +25,8 @@ _MOST_CHARACTERS = 4_000_000
 """When so much was parsed, its trees are let go of: they take thirty times as much memory, and most are of no use any more."""
 _MOST_HELD = 4
 """A name that stands for more functions and classes in a project says nothing, and no more does such an expression."""
+_MOST_REGISTERED = 40
+"""Of so many functions and classes that a registry may give back, each is looked at."""
 
 
 class Links:
@@ -42,14 +45,22 @@ class Links:
         self._values = HeldValues(self.graph)
         self._subclasses = Subclasses(self.graph, self._values.definitions)
         self._resolved: dict[tuple[Target, str], tuple[Target, ...]] = {}
+        self._choices: set[tuple[Target, str]] = set()
         self._under: dict[tuple[Path, str, str], list[Held]] = {}
 
     def by_file(self, contexts: Iterable[CallerContext]) -> dict[str, tuple[CallerContext, ...]]:
         """The contexts of the functions of each file, by its path, with the targets as that file defines them."""
         found: dict[str, list[CallerContext]] = {}
+        looked_up: dict[Target, list[CallerContext]] = {}
         for context in sorted(contexts, key=attrgetter("caller")):  # those that lean on the same files together
-            for target in self._targets(context.target, context.caller):
-                found.setdefault(target.file, []).append(context._replace(target=target))
+            for target in self._meant(context):
+                linked = context._replace(target=target)
+                if self._key(context.target, context.caller) in self._choices:
+                    looked_up.setdefault(target, []).append(linked)
+                else:
+                    found.setdefault(target.file, []).append(linked)
+        for target, each in looked_up.items():
+            found.setdefault(target.file, []).extend(alike(each))
         return {path: distinct(each) for path, each in found.items()}
 
     def results(
@@ -63,13 +74,27 @@ class Links:
         """
         found: dict[str, dict[CallManner, ResultElsewhere]] = {}
         for context in contexts if known else ():
-            targets = self._targets(context.target, context.caller) if context.asks else ()
+            targets = self._meant(context) if context.asks else ()
             ways = [context.way._replace(target=target) for target in targets]
             if ways and all(way in known for way in ways):
                 shapes = tuple(dict.fromkeys(shape for way in ways for shape in known[way]))
                 sure = len(targets) == 1 and self._is_named(context.target, targets[0])
                 found.setdefault(context.caller, {})[context.way] = ResultElsewhere(context.way, shapes, sure)
         return {path: tuple(sorted(each.values(), key=repr)) for path, each in found.items()}
+
+    def _meant(self, context: CallerContext) -> list[Target]:
+        """The functions that a context is for; of several, those that can be called with its arguments."""
+        targets = self._targets(context.target, context.caller)
+        given = [name for name, _ in context.arguments]
+        return [each for each in targets if len(targets) == 1 or not given or self._accepts(each, given)]
+
+    def _accepts(self, target: Target, given: list[str]) -> bool:
+        found = self._values.definitions.find(Path(target.file), target.name)
+        if found is None or not isinstance(found.node, ast.ClassDef):
+            return True
+        methods = (each for each in found.node.body if isinstance(each, ast.FunctionDef))
+        method = next((each for each in methods if each.name == (target.method or "forward")), None)
+        return method is None or bool(method.decorator_list) or accepts(method, given, own=1)
 
     def _is_named(self, target: Target, linked: Target) -> bool:
         """Whether a target names the function, or the class of the object, that it is linked to: no table or factory does."""
@@ -80,7 +105,7 @@ class Links:
         return isinstance(found.node, ast.ClassDef) == target.made
 
     def _targets(self, target: Target, caller: str) -> tuple[Target, ...]:
-        key = target, "" if target.file not in ("", caller) else caller
+        key = self._key(target, caller)
         if key not in self._resolved:
             if self._values.definitions.characters > _MOST_CHARACTERS:
                 self._values = HeldValues(self.graph)
@@ -90,13 +115,18 @@ class Links:
             if target.file:
                 held = self._values.of(Path(target.file), target.name)
             some = _distinct(held)
-            found = (self._called(each, target, caller) for each in some if len(some) <= _MOST_HELD)
+            found = (self._called(each, target, caller) for each in some if _says_something(some))
             self._resolved[key] = tuple(target for targets in found for target in targets)
+            if any(each.registry for each in some):
+                self._choices.add(key)
         return self._resolved[key]
+
+    def _key(self, target: Target, caller: str) -> tuple[Target, str]:
+        return target, "" if target.file not in ("", caller) else caller
 
     def _called(self, held: Held, target: Target, caller: str) -> list[Target]:
         """The functions that run when what an expression holds is called as a target says."""
-        definition, made = held
+        definition, made = held.definition, held.made
         is_class = isinstance(definition.node, ast.ClassDef)
         if (is_class and not made) or (target.method and not (is_class and made)):
             return []
@@ -151,9 +181,15 @@ def _distinct(held: Iterable[Held]) -> list[Held]:
     found: dict[Held, None] = {}
     for each in held:
         found[each] = None
-        if len(found) > _MOST_HELD:
+        if not _says_something([*found]):
             break
     return list(found)
+
+
+def _says_something(held: list[Held]) -> bool:
+    """Whether so few things may be held that each is worth a look: a registry is one, as long as it is no catalogue."""
+    sources = {each.registry or each for each in held}
+    return len(sources) <= _MOST_HELD and len(held) <= _MOST_REGISTERED
 
 
 @lru_cache(maxsize=256)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from typing import TypeGuard
 
 from amplint.callgraph.definitions import Function
@@ -27,3 +28,25 @@ def parameter_names(node: ast.stmt) -> list[str]:
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return []
     return [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)][own:]
+
+
+def accepts(function: Function, given: Collection[str], own: int) -> bool:
+    """Whether a function can be called with some arguments, as far as they are known.
+
+    Args:
+        function: the function.
+        given: what a call gives, each by its position ("0") or keyword; a star for what it spreads.
+        own: how many parameters come before them: 1 for `self`.
+    """
+    spec = function.args
+    ordered = [each.arg for each in (*spec.posonlyargs, *spec.args)][own:]
+    by_position = sum(each.isdigit() for each in given)
+    if by_position > len(ordered) and spec.vararg is None:
+        return False
+    if spec.kwarg is None and not {each for each in given if each.isidentifier()}.issubset(parameter_names(function)):
+        return False
+    if any("*" in each for each in given):
+        return True
+    only_named = [each.arg for each, value in zip(spec.kwonlyargs, spec.kw_defaults) if value is None]
+    needed = [*ordered[by_position : len(ordered) - len(spec.defaults)], *only_named]
+    return set(needed).issubset(given)

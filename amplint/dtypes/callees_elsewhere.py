@@ -20,6 +20,9 @@ from amplint.syntax.access_paths import literal_key, path_of
 from amplint.syntax.class_info import is_only_announced
 from amplint.syntax.loop_elements import paired
 
+_MOST_TEXT = 200
+"""So long a call may be to be read in another file with all that it is given."""
+
 
 class CalleesElsewhere:
     """Tells which functions of other files the calls of one file run, and how.
@@ -168,10 +171,18 @@ class CalleesElsewhere:
     def _expressions(self, value: cst.BaseExpression) -> list[tuple[str, str]]:
         """What may be held by an expression that something of another file stands in: files, each with an expression there."""
         makers = self._places(value.func) if isinstance(value, cst.Call) else []
-        if makers:
+        if makers and not (isinstance(value, cst.Call) and self._chooses(value)):
             return [(path, f"{name}()") for path, name in makers]  # the arguments may be long
         tree = self._file.tree.home(value)
         return [(_path(tree.source), tree.text(value))] if self._is_foreign(value) else []
+
+    def _chooses(self, call: cst.Call) -> bool:
+        """Whether a function may be told what to make, by a registry or by a name: `build(config, LOSSES)`."""
+        if path_of(call.func).rpartition(".")[2][:1].isupper() or len(self._file.tree.text(call)) > _MOST_TEXT:
+            return False
+        named = (path_of(each.value).rpartition(".")[2] for each in call.args)
+        written = (isinstance(each.value, cst.Dict) or _is_dict(each.value) for each in call.args)
+        return any(name.isupper() for name in named) or any(written)
 
     def _is_foreign(self, value: cst.BaseExpression) -> bool:
         """Whether something of another file stands in an expression."""
@@ -189,6 +200,10 @@ class CalleesElsewhere:
             return path_of(instance).startswith("self.")
         bindings = self._file.names.bindings(instance.value, instance) if isinstance(instance, cst.Name) else []
         return bool(bindings) and all(isinstance(each.node, (cst.Param, cst.Name)) for each in bindings)
+
+
+def _is_dict(value: cst.BaseExpression) -> bool:
+    return isinstance(value, cst.Call) and path_of(value.func) == "dict"
 
 
 def _inside(instance: cst.BaseExpression) -> cst.BaseExpression:
