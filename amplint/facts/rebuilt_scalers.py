@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 
 import libcst as cst
 
+from amplint.facts.repeated_functions import RepeatedFunctions
 from amplint.facts.scalers import Scalers
-from amplint.facts.trial_code import Trials
 from amplint.file import File
 from amplint.model.records import frozen
-from amplint.syntax.access_paths import called_name, path_of
+from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import given_by, params_of
 from amplint.syntax.names import Binding
 from amplint.syntax.nodes import is_reference, within
@@ -20,10 +19,6 @@ from amplint.syntax.nodes import is_reference, within
 Loop = cst.For | cst.While
 _LOOPS = (cst.For, cst.While)
 _BRANCHES = (cst.If, cst.Else, cst.ExceptHandler, cst.Finally, cst.Match)
-_REPEATED = re.compile(
-    r"(^|_)(train|training|fit|run|do)_?(one_?|single_?|a_?)?(epoch|step|batch|iter(ation)?|minibatch)$"
-)
-_EPOCH = re.compile(r"^(cur(rent)?_)?epoch(_?(id|idx|index|i))?$")
 _MAX_CALLERS = 3
 
 
@@ -68,7 +63,8 @@ class RebuiltScalers:
             conditional = conditional or (isinstance(above, _BRANCHES) and not self._asks_for_amp(above))
             if isinstance(above, _LOOPS):
                 in_loop = True
-                stepped = [each for use in uses if above in tree.ancestors(use) for each in self._stepped(use)]
+                inside = [use for use in (*uses, *self._holders(call, above)) if above in tree.ancestors(use)]
+                stepped = [each for use in inside for each in self._stepped(use)]
                 if conditional or not stepped or not all(self._outlives(each, above) for each in stepped):
                     break
                 outermost = above
@@ -78,6 +74,17 @@ class RebuiltScalers:
             return None
         stepped = [each for use in uses if home in tree.ancestors(use) for each in self._stepped(use)]
         return self._rebuilt_by_calls(call, home, stepped) if stepped else None
+
+    def _holders(self, made: cst.Call, loop: Loop) -> Iterator[cst.Name]:
+        """Where a loop hands on the object that it puts a scaler into (`wrapper.scaler = GradScaler()`), and never restores."""
+        statement = self._tree.parent(made)
+        target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+        holder = target.value if isinstance(target, cst.Attribute) else None
+        if isinstance(holder, cst.Name) and holder.value != "self":
+            calls = self._tree.inside(loop, cst.Call)
+            restored = any(path_of(call.func) == f"{holder.value}.load_state_dict" for call in calls)
+            given = (arg.value for call in calls for arg in call.args if not restored)
+            yield from (each for each in given if isinstance(each, cst.Name) and each.value == holder.value)
 
     def _varies(self, made: cst.Call, loop: Loop) -> bool:
         """Whether an argument names something that the loop assigns, or is computed anew."""
@@ -89,6 +96,8 @@ class RebuiltScalers:
             for each in self._names.bindings(node.value, node)
         ]
         assigned = any(node is not None and loop in self._tree.ancestors(node) for node in bound)
+        targets = {path_of(each.target) for each in self._tree.inside(loop, cst.AssignTarget)} - {""}
+        assigned = assigned or any(is_reference(node) and path_of(node) in targets for node in inside)
         return assigned or any(isinstance(node, cst.Call) for node in inside)
 
     def _asks_for_amp(self, branch: cst.CSTNode) -> bool:
@@ -173,41 +182,9 @@ class RebuiltScalers:
             return None
         calls = self._file.callees.callers(home)
         if not calls:
-            named = _REPEATED.search(home.name.value) and not self._counts_epochs(home)
-            return Rebuilt(made) if named or self._is_told_the_epoch(home) or self._steps_once(home) else None
+            return Rebuilt(made) if self._file.fact(RepeatedFunctions).runs_again(home) else None
         again = next((call for call in calls if self._repeats(call, home, stepped, _MAX_CALLERS)), None)
         return Rebuilt(made, again=again) if again is not None else None
-
-    def _steps_once(self, home: cst.FunctionDef) -> bool:
-        """Whether a function is one iteration: it scales a loss and steps, all of it outside of loops, and is no trial."""
-        if self._file.fact(Trials).is_called_one(home):
-            return False
-        ours = [call for call in self._tree.inside(home, cst.Call) if self._tree.function(call) is home]
-        scaler_calls = [
-            call for call in ours if isinstance(call.func, cst.Attribute) and self._is_scaler(call.func.value)
-        ]
-        done = {called_name(call) for call in scaler_calls}
-        looped = any(self._tree.enclosing(call, *_LOOPS, cst.FunctionDef) is not home for call in scaler_calls)
-        return {"scale", "step"} <= done and not looped
-
-    def _is_scaler(self, node: cst.BaseExpression) -> bool:
-        return self._roles.of(node).role == "scaler"
-
-    def _is_told_the_epoch(self, home: cst.FunctionDef) -> bool:
-        """Whether a function is called once for each epoch: it gets the number of the epoch, and counts none itself."""
-        told = {name for name in self._names.bindings_in(home) if _EPOCH.match(name)}
-        params = [each.name.value for each in (*home.params.params, *home.params.kwonly_params)]
-        return bool(told & set(params) - self._counted(home))
-
-    def _counts_epochs(self, home: cst.FunctionDef) -> bool:
-        """Whether a function goes through the epochs itself, whatever it is called."""
-        return any("epoch" in name.lower() and "per_epoch" not in name.lower() for name in self._counted(home))
-
-    def _counted(self, home: cst.FunctionDef) -> set[str]:
-        """The names in the headers of a function's loops."""
-        loops = [loop for loop in self._tree.find(cst.For) if home in self._tree.ancestors(loop)]
-        headers = [node for loop in loops for part in (loop.target, loop.iter) for node in within(part)]
-        return {node.value for node in headers if isinstance(node, cst.Name)}
 
     def _comes_from_outside(self, optimizer: cst.BaseExpression, home: cst.FunctionDef) -> bool:
         """Whether a function gets an optimizer as an argument, or finds it in its object or its surroundings."""
