@@ -209,9 +209,21 @@ def test_classes_that_may_be_meant_for_another_call(tmp_path: Path, called: str,
 
 
 def test_a_registry_of_the_same_name_in_another_file(tmp_path: Path) -> None:
-    mine = "class Own:\n    def build(self, cfg): ...\n\nLOSSES = Own()\n"
-    root = project(tmp_path, own=mine)
-    assert found(root, made="own.LOSSES.build(cfg)\n        import own") == set()
+    own = 'from mmengine.registry import Registry\n\nLOSSES = Registry("own")\n'
+    loss = LOSS.format(registry="LOSSES", number=50, parameters="scores, target")
+    root = project(
+        tmp_path, own=own, loss50=loss.replace("from registry import LOSSES, OTHERS", "from own import LOSSES")
+    )
+    assert found(root) == ALL
+    from_own = REGISTRY.replace("return build(cfg, LOSSES)", "return build(cfg, own.LOSSES)")
+    assert found(root, registry=f"import own{from_own}") == {50}
+
+
+def test_a_class_that_widens_what_it_is_given(tmp_path: Path) -> None:
+    loss = LOSS.format(registry="LOSSES", number=50, parameters="scores, target")
+    widened = loss.replace("        return", "        scores = scores.float()\n        return")
+    assert found(project(tmp_path, loss50=loss)) == {*ALL, 50}
+    assert found(project(tmp_path, loss50=widened)) == ALL
 
 
 def test_a_catalogue_says_nothing(tmp_path: Path) -> None:
