@@ -396,3 +396,18 @@ def test_other_conditions_of_the_same_parts_go_their_own_ways(first: str, again:
 def test_a_condition_is_asked_anew_once_a_part_of_it_is_assigned() -> None:
     program = _far_apart(_LAST, _LAST).replace("if step % 7 == 0:", "step = limit(step)\nif step % 7 == 0:", 1)
     assert kinds(in_loop(program)) == ["repeated-unscale"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "reported"),
+    [("not batch.is_last_batch", 1), ("batch.is_last_batch", 0), ("step + 1 == len(loader)", 0)],
+)
+def test_a_schedule_beside_the_last_batch(condition: str, reported: int) -> None:
+    code = in_loop(f"""
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        if {condition}:
+            scheduler.step()
+    """)
+    assert len(kinds(code)) == reported
