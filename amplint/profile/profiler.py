@@ -18,7 +18,7 @@ from amplint.profile.summary import summarise
 from amplint.profile.turn import Turn, run_turn
 from amplint.profile.turns import TurnDied, in_process
 from amplint.runtime.device_names import CPU, CUDA
-from amplint.runtime.devices import Device
+from amplint.runtime.devices import Device, import_optimizers
 from amplint.tracing.script import NoProgram, Script
 
 INTERRUPTED = 130
@@ -103,6 +103,9 @@ class _Profiler:
         if not first.times:
             self._record.stopped = f"float32: {first.problem}"
             return
+        # Not where there is a GPU: what is imported could use it, and a fork must not inherit that.
+        if self._options.device.kind != CUDA:
+            import_optimizers()
         self._wakes = first.regions > 0 and not first.enabled
         if not first.regions:
             self._modes = [mode for mode in self._modes if mode in (FLOAT32, TF32)]

@@ -22,6 +22,7 @@ __all__ = [
     "Device",
     "DeviceError",
     "find_device",
+    "import_optimizers",
     "require_torch",
 ]
 
@@ -77,6 +78,12 @@ def require_torch(work: str = "replaying", extra: str = "verify") -> ModuleType:
         oldest = ".".join(map(str, OLDEST))
         raise DeviceError(f"{work} needs PyTorch {oldest} or newer, and this is {torch.__version__}")
     return torch
+
+
+def import_optimizers() -> None:
+    """Import what the first optimizer needs, as much again as torch itself: once, for all processes that are forked."""
+    torch = require_torch()
+    torch.optim.SGD([torch.zeros(1)], lr=0.1)
 
 
 def find_device(choice: str) -> Device:

@@ -16,7 +16,7 @@ from amplint.engine.pool import Died, LastAnswer, TimeLimit, Workers, worker_cou
 from amplint.engine.registry import load_rules
 from amplint.model.observables import NON_FINITE, VALUE_ERROR
 from amplint.rule import Rule
-from amplint.runtime.devices import CUDA, Device, require_torch
+from amplint.runtime.devices import CUDA, Device, import_optimizers, require_torch
 from amplint.runtime.evidence import Evidence
 from amplint.runtime.execution.tree_copies import place_for_copies
 from amplint.runtime.repairs import FixableFinding, Repair, own_repair
@@ -176,9 +176,7 @@ def _rule(rules: Iterable[Rule], code: str) -> Rule | None:
 def _prepare() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch = require_torch()
-        # The first optimizer imports as much again as torch itself: once, then, and not in every process.
-        torch.optim.SGD([torch.zeros(1)], lr=0.1)
+        import_optimizers()
     load_rules()
 
 
