@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import cache
 from typing import Any
 
 import torch
@@ -43,27 +44,26 @@ def kernels(key: str, table: Mapping[str, Callable[..., Any]]) -> Iterator[None]
 def included(key: str) -> Iterator[None]:
     """Let the operations of this thread pass a key."""
     was_included = torch._C._dispatch_tls_is_dispatch_key_included(key)
+    was_excluded = torch._C._dispatch_tls_is_dispatch_key_excluded(key)
     torch._C._dispatch_tls_set_dispatch_key_included(key, True)
+    torch._C._dispatch_tls_set_dispatch_key_excluded(key, False)
     try:
-        with _exclusion(key, False):
-            yield
+        yield
     finally:
+        torch._C._dispatch_tls_set_dispatch_key_excluded(key, was_excluded)
         torch._C._dispatch_tls_set_dispatch_key_included(key, was_included)
 
 
 def below(key: str) -> AbstractContextManager[None]:
     """Let the operations of this thread go past a key: what a kernel calls does not meet the kernels of its own key."""
-    return _exclusion(key, True)
+    guard: AbstractContextManager[None] = torch._C._ExcludeDispatchKeyGuard(_keys(key))  # entered at every operation
+    return guard
 
 
-@contextmanager
-def _exclusion(key: str, excluded: bool) -> Iterator[None]:
-    was_excluded = torch._C._dispatch_tls_is_dispatch_key_excluded(key)
-    torch._C._dispatch_tls_set_dispatch_key_excluded(key, excluded)
-    try:
-        yield
-    finally:
-        torch._C._dispatch_tls_set_dispatch_key_excluded(key, was_excluded)
+@cache
+def _keys(key: str) -> Any:
+    """The set that holds one key."""
+    return torch._C.DispatchKeySet(torch._C._dispatch_key_parse(key))
 
 
 def overload(name: str) -> Any:

@@ -68,7 +68,7 @@ def _relative(mine: torch.Tensor, exact: torch.Tensor, dtype: torch.dtype, large
     if mine.shape != exact.shape:
         return math.inf
     counts = exact.abs() <= largest
-    size, off = float(exact[counts].norm()), float((mine - exact)[counts].norm())
+    size, off = (float(torch.linalg.vector_norm(each[counts])) for each in (exact, mine - exact))
     if not math.isfinite(off):
         return math.inf
     return off / size if size >= torch.finfo(dtype).tiny else 0.0
