@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from amplint.model.records import frozen
 from amplint.python_ast import gate
 from amplint.python_ast.imports import import_rows
+from amplint.python_ast.module_bindings import Bound, ModuleBindings
 from amplint.python_ast.slicing import relevant_rows
 from amplint.python_ast.walk import has_long_name, is_too_deep
 from amplint.source import Source
-from amplint.syntax.bindings import Bindings, collect
+from amplint.syntax.bindings import Binding, Bindings, absolute, collect
 from amplint.syntax.tree import Tree
 from amplint.system import limits
 from amplint.system.reading import read_file
 from amplint.system.text_encoding import SourceError
+
+if TYPE_CHECKING:
+    import ast
 
 _LARGEST = 400_000
 """Bytes; a larger module is data, or generated."""
@@ -61,13 +65,74 @@ _WORDS = (
 """Besides the words of AMP itself: what a statement of a module is parsed for; the last four, as running text."""
 
 
-@frozen
 class Module:
-    """One file that others import from, under its dotted name (`pkg.__init__` for a package)."""
+    """One file that others import from, under its dotted name (`pkg.__init__` for a package).
 
-    name: str
-    tree: Tree
-    bindings: Bindings
+    Most names that are asked for are handed on from another file, or bound by nothing that matters: its tree is made when one
+    is that it defines.
+
+    Args:
+        name: the dotted name.
+        source: the file.
+        python: its tree as Python's own parser makes it.
+        words: what a statement matters for, besides the words of AMP; None where all statements do.
+    """
+
+    def __init__(self, name: str, source: Source, python: ast.Module, words: tuple[str, ...] | None) -> None:
+        self.name, self.source = name, source
+        self._python, self._words = python, words
+
+    @cached_property
+    def _rows(self) -> list[int] | None:
+        if self._words is None:
+            return None
+        try:
+            rows = relevant_rows(self.source, self._python, self._words)
+        except RecursionError:
+            return []
+        return import_rows(self._python) if rows == [] else rows
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The statements that matter; none of a file that LibCST cannot read."""
+        try:
+            if not is_too_deep(self._python, self.source.text) and not has_long_name(self._python, self.source.text):
+                return Tree(self.source, self._rows, self._python)
+        except (limits.TextTooLong, cst.ParserSyntaxError, RecursionError):
+            pass
+        return Tree(self.source, [], self._python)
+
+    @cached_property
+    def bindings(self) -> Bindings:
+        """Where the names of the file are bound."""
+        return collect(self.tree, self.name)
+
+    @cached_property
+    def _names(self) -> ModuleBindings:
+        return ModuleBindings(self._python, self.source.text)
+
+    def _bound(self, name: str) -> list[Bound]:
+        """The places where statements that matter bind a name of the file."""
+        found = self._names.of(name)
+        return [each for each in found if not each.row or self._kept is None or each.row in self._kept]
+
+    @cached_property
+    def _kept(self) -> frozenset[int] | None:
+        return None if self._rows is None else frozenset(self._rows)
+
+    @property
+    def stars(self) -> list[str]:
+        """The modules that it imports with a star."""
+        return [absolute(each.imported, self.name).removesuffix("*").removesuffix(".") for each in self._bound("*")]
+
+    def handed_on(self, name: str) -> list[str] | None:
+        """What each import that binds a name of the file imports; None where anything else binds it, too."""
+        bound = self._bound(name)
+        return [absolute(each.imported, self.name) for each in bound] if all(each.imported for each in bound) else None
+
+    def bindings_of(self, name: str) -> list[Binding]:
+        """Where a name of the file is bound."""
+        return self.bindings.by_scope.get(self.tree.module, {}).get(name, []) if self._bound(name) else []
 
 
 @lru_cache(maxsize=96)
@@ -92,13 +157,9 @@ def read_module(path: str, name: str, is_wrapper: bool, size: int, changed: int)
         return digest, None
     try:
         source = Source.from_bytes(path, data)
-        parsed = gate.parse(source.text)
-        if is_too_deep(parsed, source.text) or has_long_name(parsed, source.text):
-            return digest, None
-        rows = None if is_wrapper else relevant_rows(source, parsed, _WORDS if telling else (_HELPER,))
-        tree = Tree(source, import_rows(parsed) if rows == [] else rows, parsed)
-        return digest, Module(name, tree, collect(tree, name))
-    except (SourceError, SyntaxError, gate.TooDeep, limits.TextTooLong, cst.ParserSyntaxError, RecursionError):
+        words = None if is_wrapper else _WORDS if telling else (_HELPER,)
+        return digest, Module(name, source, gate.parse(source.text), words)
+    except (SourceError, SyntaxError, gate.TooDeep, limits.TextTooLong):
         return digest, None
 
 

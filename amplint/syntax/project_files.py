@@ -95,9 +95,9 @@ class Modules:
                 known = name in seen or name.partition(".")[0] in self._wrapped
                 module = None if known else self.find(name)
                 seen.add(name)
-                if module is not None and word in module.tree.source.text:
+                if module is not None and word in module.source.text:
                     return True
-                waiting += [(module.name, module.tree.source.text)] if module is not None else []
+                waiting += [(module.name, module.source.text)] if module is not None else []
         return False
 
     def place(self, qualified: str) -> tuple[Path, str] | None:

@@ -80,11 +80,16 @@ class Imports:
     def _originals(self, qualified: str, hops: int) -> frozenset[str]:
         """The original names; empty for what no file of the project, or more than it, gives."""
         found = self._modules.split(qualified) if self._modules is not None else None
-        if found is None or hops > _MAX_HOPS or "." in found[1] or not self._graft(found[0]):
+        if found is None or hops > _MAX_HOPS or "." in found[1]:
             return frozenset()
         module, name = found
+        handed_on = module.handed_on(name)
+        if handed_on is None and not self._graft(module):
+            return frozenset()
         meanings: set[str] = set()
-        for binding in module.bindings.by_scope.get(module.tree.module, {}).get(name, []):
+        for each in handed_on or ():
+            meanings |= self._originals(each, hops + 1) or {torch_names.canonical(each)}
+        for binding in module.bindings_of(name) if handed_on is None else ():
             if isinstance(binding.node, cst.ImportAlias):
                 meanings |= self._originals(binding.qualified, hops + 1) or {torch_names.canonical(binding.qualified)}
             elif binding.value is not None:  # None after a failed import is no meaning of what is called
@@ -132,15 +137,17 @@ class Imports:
 
     def _look(self, qualified: str, hops: int) -> list[Binding]:
         found = self._modules.split(qualified) if self._modules is not None else None
-        if found is None or not self._graft(found[0]):
+        if found is None:
             return []
         module, (first, dot, rest) = found[0], found[1].partition(".")
-        bindings = module.bindings.by_scope.get(module.tree.module, {}).get(first, [])
-        if len(bindings) == 1 and isinstance(bindings[0].node, cst.ImportAlias):
-            return self._follow(f"{bindings[0].qualified}{dot}{rest}", hops + 1)
-        if bindings or rest:
-            return [] if rest else bindings
-        starred = [each for star in module.bindings.stars if (each := self._follow(f"{star}.{first}", hops + 1))]
+        handed_on = module.handed_on(first)
+        if handed_on is not None and len(handed_on) == 1:
+            return self._follow(f"{handed_on[0]}{dot}{rest}", hops + 1)
+        if rest:
+            return []
+        if bindings := module.bindings_of(first):
+            return bindings if self._graft(module) else []
+        starred = [each for star in module.stars if (each := self._follow(f"{star}.{first}", hops + 1))]
         return starred[0] if len(starred) == 1 else []
 
     def _graft(self, module: Module) -> bool:
