@@ -8,12 +8,12 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import says_save
-from amplint.facts.scaler_checkpoints import ScalerStates, wrappers_of
+from amplint.facts.scaler_checkpoints import ScalerStates, steppers_of
 from amplint.facts.scaler_reach import ConfinedScalers
 from amplint.file import File
 from amplint.model import vocabulary
 from amplint.model.records import frozen
-from amplint.roles.step_pairs import StepPair, Steppers
+from amplint.roles.step_pairs import StepPair
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.words import words
 
@@ -32,13 +32,11 @@ class GivenSavers:
     def __init__(self, file: File) -> None:
         self._tree, self._names, self._roles = file.tree, file.names, file.roles
         self._confined, self._states = file.fact(ConfinedScalers), file.fact(ScalerStates)
-        self._steppers = Steppers(file.tree, file.roles, file.fact(wrappers_of))
+        self._steppers = file.fact(steppers_of)
 
     @cached_property
     def found(self) -> tuple[BeyondReach, ...]:
         """The first call for each of them, in source order."""
-        if self._states.keepers:
-            return ()
         found: dict[tuple[cst.CSTNode, str], BeyondReach] = {}
         for call in self._tree.find(cst.Call):
             saver = call.func.value if type(call.func) is cst.Attribute and says_save(call) else None
@@ -47,7 +45,7 @@ class GivenSavers:
                 pair = next(self._pairs(home), None) if home is not None else None
                 if home is not None and pair is not None:
                     found.setdefault((home, saver.value), BeyondReach(call, pair))
-        return tuple(found.values())
+        return tuple(found.values()) if found and not self._states.keepers else ()
 
     def _giver(self, name: cst.Name) -> cst.FunctionDef | None:
         """The function of which a name is a parameter, and nothing else."""

@@ -10,14 +10,14 @@ import libcst as cst
 from amplint.facts.optimizer_checkpoints import says_save
 from amplint.facts.resume_checkpoints import Checkpoints
 from amplint.facts.save_helpers import SaveHelpers, states_taken, takes_state
-from amplint.facts.scaler_checkpoints import wrappers_of
+from amplint.facts.scaler_checkpoints import steppers_of
 from amplint.file import File
 from amplint.model import vocabulary
 from amplint.model.records import frozen
-from amplint.roles.step_pairs import StepPair, Steppers
+from amplint.roles.step_pairs import StepPair
 from amplint.syntax.access_paths import called_name, displayed, path_of
 from amplint.syntax.classes import ClassInfo
-from amplint.syntax.nodes import within
+from amplint.syntax.nodes import is_reference, within
 
 
 @frozen
@@ -34,12 +34,12 @@ class InheritedSavers:
     def __init__(self, file: File) -> None:
         self._tree, self._classes, self._callees = file.tree, file.classes, file.callees
         self._helpers, self._checkpoints = file.fact(SaveHelpers), file.fact(Checkpoints)
-        self._steppers = Steppers(file.tree, file.roles, file.fact(wrappers_of))
+        self._steppers = file.fact(steppers_of)
 
     @cached_property
     def found(self) -> tuple[InheritedSaver, ...]:
         """The first step of each class, in source order."""
-        if self._checkpoints.scaler_states.keepers or not self._inherits_savers():
+        if not self._hands_on_what_is_saved() or self._checkpoints.scaler_states.keepers:
             return ()
         found: dict[ClassInfo, InheritedSaver] = {}
         for pair in self._steppers.pairs:
@@ -50,16 +50,35 @@ class InheritedSavers:
         told = {each.helper for each in self._checkpoints.incomplete}
         return tuple(each for each in found.values() if each.saver not in told)
 
-    def _inherits_savers(self) -> bool:
-        """Whether a class inherits a method of another file that takes the state of something."""
-        bases = {id(base): base for info in self._classes.own for base in info.lineage[1:]}
-        abroad = [each for each in bases.values() if self._tree.root(each.node) is not self._tree.module]
-        return any(
-            takes_state(call)
-            for each in abroad
-            for method in each.methods.values()
-            for call in self._tree.inside(method, cst.Call)
-        )
+    def _hands_on_what_is_saved(self) -> bool:
+        """Whether a class gives a call anything that goes by a name whose state a method takes which it inherits."""
+        taken: dict[int, frozenset[str]] = {}
+        for info in self._classes.own:
+            bases = info.lineage[1:]
+            for base in (each for each in bases if id(each) not in taken):
+                taken[id(base)] = self._taken(base)
+            names = frozenset[str]().union(*(taken[id(base)] for base in bases))
+            if names and self._gives(info, names.union(*(self._members(each, names) for each in (info, *bases)))):
+                return True
+        return False
+
+    def _taken(self, base: ClassInfo) -> frozenset[str]:
+        """What the methods of a class of another file take the state of."""
+        if self._tree.root(base.node) is self._tree.module:
+            return frozenset()
+        methods = base.methods.values()
+        takers = (each for each in methods if any(map(takes_state, self._tree.inside(each, cst.Call))))
+        return frozenset(path for each in takers for path in states_taken(each))
+
+    def _members(self, info: ClassInfo, lists: frozenset[str]) -> frozenset[str]:
+        """What a class puts into some lists."""
+        kinds = (cst.Call, cst.Assign, cst.AugAssign)
+        nodes = (node for kind in kinds for node in self._tree.inside(info.node, kind))
+        return frozenset(member for node in nodes for owner, member in _put_into(node) if owner in lists)
+
+    def _gives(self, info: ClassInfo, names: frozenset[str]) -> bool:
+        given = (arg.value for call in self._tree.inside(info.node, cst.Call) for arg in call.args)
+        return any(path_of(each) in names for each in given if is_reference(each))
 
     def _saver(self, info: ClassInfo, optimizer: str) -> cst.FunctionDef | None:
         """The inherited method that takes an optimizer's state, if one saves that, and none does that of a scaler."""
@@ -68,7 +87,8 @@ class InheritedSavers:
             return None
         abroad = (each for each in methods if self._tree.root(each) is not self._tree.module)
         inherited = [each for each in abroad if info.method(each.name.value) is each]
-        names = {optimizer, *_lists(methods, optimizer)}
+        put = (each for method in methods for node in within(method) for each in _put_into(node))
+        names = {optimizer, *(owner for owner, member in put if member == optimizer)}
         takers = [each for each in inherited if not names.isdisjoint(states_taken(each))]
         savers = [each for each in inherited if vocabulary.SAVES.search(each.name.value)]
         if any(_takes_over(node) for each in (*takers, *savers) for node in within(each)):
@@ -101,19 +121,16 @@ class InheritedSavers:
         return any(self._callees.class_of(each) is info for each in given)
 
 
-def _lists(methods: list[cst.FunctionDef], member: str) -> Iterator[str]:
-    """The lists of an object that its methods put a member into: by `append`, or as one of the elements that are shown."""
-    for node in (node for method in methods for node in within(method)):
-        match node:
-            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="append")), args=[cst.Arg(value=added)]):
-                if path_of(added) == member:
-                    yield path_of(owner)
-            case (
-                cst.Assign(targets=[cst.AssignTarget(target=owner)], value=cst.List() as shown)
-                | cst.AugAssign(target=owner, value=cst.List() as shown)
-            ):
-                if member in map(path_of, displayed(shown)):
-                    yield path_of(owner)
+def _put_into(node: cst.CSTNode) -> Iterator[tuple[str, str]]:
+    """The lists that a node puts something into, each with that: by `append`, or as one of the elements that are shown."""
+    match node:
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="append")), args=[cst.Arg(value=added)]):
+            yield path_of(owner), path_of(added)
+        case (
+            cst.Assign(targets=[cst.AssignTarget(target=owner)], value=cst.List() as shown)
+            | cst.AugAssign(target=owner, value=cst.List() as shown)
+        ):
+            yield from ((path_of(owner), path_of(each)) for each in displayed(shown))
 
 
 def _takes_over(node: cst.CSTNode) -> bool:

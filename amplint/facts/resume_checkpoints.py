@@ -10,14 +10,14 @@ import libcst as cst
 from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState, registers, says_save
 from amplint.facts.restored_checkpoints import Unrestored, unrestored
 from amplint.facts.save_helpers import SaveHelpers, is_for_saving
-from amplint.facts.scaler_checkpoints import ScalerStates, wrappers_of
+from amplint.facts.scaler_checkpoints import ScalerStates, steppers_of
 from amplint.facts.scaler_reach import ConfinedScalers
 from amplint.facts.scalers_at_hand import ScalersAtHand
 from amplint.file import File
 from amplint.model import vocabulary
 from amplint.model.records import frozen
 from amplint.roles.call_targets import Callee
-from amplint.roles.step_pairs import StepPair, Steppers
+from amplint.roles.step_pairs import StepPair
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import given_by
 from amplint.syntax.nodes import within
@@ -48,7 +48,7 @@ class Checkpoints:
     def __init__(self, file: File) -> None:
         self._callees, self._classes = file.callees, file.classes
         self._tree, self._names, self._roles = file.tree, file.names, file.roles
-        self._steppers = Steppers(self._tree, self._roles, file.fact(wrappers_of))
+        self._steppers = file.fact(steppers_of)
         self._states = file.fact(OptimizerStates)
         self._helpers = file.fact(SaveHelpers)
         self._confined = file.fact(ConfinedScalers)

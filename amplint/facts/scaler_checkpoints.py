@@ -12,6 +12,7 @@ from amplint.facts.optimizer_checkpoints import SavedState, registers, says_save
 from amplint.file import File
 from amplint.model import vocabulary
 from amplint.roles.scaler_wrappers import ScalerWrappers
+from amplint.roles.step_pairs import Steppers
 from amplint.syntax.access_paths import called_name, elements, literal_key, path_of
 from amplint.syntax.nodes import is_reference, within
 
@@ -19,6 +20,11 @@ from amplint.syntax.nodes import is_reference, within
 def wrappers_of(file: File) -> ScalerWrappers:
     """The objects of a file that step through a scaler of their own."""
     return ScalerWrappers(file.tree, file.classes, file.roles)
+
+
+def steppers_of(file: File) -> Steppers:
+    """The optimizers of a file that are stepped through a scaler."""
+    return Steppers(file.tree, file.roles, file.fact(wrappers_of))
 
 
 class ScalerStates:

@@ -45,11 +45,11 @@ class Steppers:
     @cached_property
     def pairs(self) -> list[StepPair]:
         """All pairs, in source order."""
-        return [pair for call in self._tree.find(cst.Call) for pair in self._stepped(call)]
+        pairs = (pair for call in self._tree.find(cst.Call) for pair in self._stepped(call))
+        # Who calls the method of a wrapper knows whose optimizer it is.
+        return [pair for pair in pairs if self._wrappers.around(pair.call) is None]
 
     def _stepped(self, call: cst.Call) -> Iterator[StepPair]:
-        if self._wrappers.around(call) is not None:
-            return  # who calls the method knows whose optimizer it is
         given = [arg.value for arg in call.args if is_reference(arg.value)]
         if type(call.func) is cst.Attribute and call.func.attr.value == "step" and given:
             if self._is_scaler(call.func.value):
