@@ -57,12 +57,16 @@ def awaited(data: bytes, settings: Settings, path: str) -> str:
         path: the file.
     """
     triggers = _triggers(settings)
-    facts = frozenset(each.awaits for each in triggers if each.awaits and each.found(data))
-    if len(facts) != 1 or is_notebook(path) or gate.may_matter(data) or (suppresses(data) and _may_suppress(data)):
+    facts = frozenset(each.awaits for each in triggers if each.awaits)
+    if not facts or is_notebook(path) or gate.may_matter(data) or (suppresses(data) and _may_suppress(data)):
         return ""
     if gate.propagates(data) or gate.enters_named_context(data):
         return ""
-    return "" if any(each.found(data) for each in triggers if not each.awaits) else next(iter(facts))
+    if any(each.found(data) for each in triggers if not each.awaits):
+        return ""
+    if len(facts) > 1:  # else it is the one, for nothing besides makes the file matter
+        facts = frozenset(each.awaits for each in triggers if each.awaits and each.found(data))
+    return next(iter(facts)) if len(facts) == 1 else ""
 
 
 def suppresses(data: bytes) -> bool:
