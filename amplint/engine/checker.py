@@ -63,8 +63,8 @@ def check_entered(
 ) -> FileReport:
     """The report on a file whose functions other files enter.
 
-    Only the rules look at it again to which that makes a difference; a file that does not matter for itself is looked at only
-    by those of them that look for that reason alone.
+    Only the rules look at it again to which that makes a difference: those that ask how a file of these bytes is entered, or
+    have found something in it; a file that does not matter for itself is looked at only by those that look for that reason alone.
 
     Args:
         before: the report on the file without these contexts.
@@ -82,7 +82,7 @@ def check_entered(
     own = matters(data, settings)
     if own and suppresses(data):
         return check_source(source, settings, path, None, entered)
-    rules = [rule for rule in rule_index() if (rule.entered is not None if own else rule.entered)]
+    rules = [rule for rule in _heeding(data, before) if own or rule.entered]
     report = check_source(source, settings, path, rules, entered)
     if not own and (report.error or any(diagnostic.code == SYNTAX_ERROR for diagnostic in report.diagnostics)):
         return FileReport(before.path, entered=entered)
@@ -95,6 +95,14 @@ def check_entered(
         footing=before.footing.joined(report.footing),
         partly=before.partly,
     )
+
+
+def _heeding(data: bytes, before: FileReport) -> list[RuleInfo]:
+    """The rules to which it may make a difference how a file of these bytes is entered."""
+    asking, found = _asking(data), {diagnostic.code for diagnostic in before.diagnostics}
+    return [
+        rule for rule in rule_index() if rule.entered == "" or rule in asking or (rule.entered and rule.code in found)
+    ]
 
 
 def is_concerned(data: bytes, settings: Settings, path: Path) -> bool:

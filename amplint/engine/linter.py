@@ -106,7 +106,10 @@ def _check(
 
 def _given(file: File, rules: Sequence[Rule | RuleInfo]) -> tuple[FromElsewhere, ...]:
     """How the file enters functions of other files, and what its own give back, if a rule that runs wants to know that."""
-    if file.source.place is None or file.source.notebook is not None or not any(rule.entered for rule in rules):
+    place = file.source.place
+    if place is None or file.source.notebook is not None:
+        return ()
+    if not place.entered and not any(rule.entered for rule in rules):
         return ()
     from amplint.dtypes import Dtypes
 
