@@ -10,6 +10,7 @@ from amplint.dtypes.arithmetic import truth
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import join_values, read, unknown
 from amplint.dtypes.literals import literal
+from amplint.dtypes.texts import compared
 from amplint.dtypes.value_parts import ValueParts
 from amplint.dtypes.values import (
     NOTHING,
@@ -20,6 +21,7 @@ from amplint.dtypes.values import (
     Items,
     Number,
     Tensor,
+    Text,
     Value,
 )
 from amplint.model.records import changed
@@ -96,7 +98,7 @@ class Expressions(ValueParts, ABC):
             return self.dictionary(node, frame)
         if type(node) is cst.IfExp:
             self.evaluate(node.test, frame)
-            decided = self.asked_dtype(node.test, frame)
+            decided = self.asked(node.test, frame)
             if decided is not None:
                 return self.evaluate(node.body if decided else node.orelse, frame)
             return read(join_values(self.assigned(node.body, frame), self.assigned(node.orelse, frame)))
@@ -133,16 +135,24 @@ class Expressions(ValueParts, ABC):
         option = isinstance(one, Tensor) and one.dtype == precision.UNKNOWN and not one.through
         return Number() if isinstance(other, Number) and (option or isinstance(one, Number)) else unknown(one, other)
 
-    def asked_dtype(self, test: cst.BaseExpression, frame: StackFrame) -> bool | None:
-        """The answer to a test such as `x.dtype == torch.float16`; None where it is not known, or something else is asked.
+    def asked(self, test: cst.BaseExpression, frame: StackFrame) -> bool | None:
+        """The answer to a test such as `x.dtype == torch.float16`, or `kind == "squared"` where a constructor was given a text;
+        None where it is not known, or something else is asked.
 
         Args:
             test: the condition.
             frame: where evaluation stands.
         """
+        if type(test) is cst.BooleanOperation and type(test.operator) is cst.Or:
+            return _either(self.asked(test.left, frame), self.asked(test.right, frame))
         if type(test) is not cst.Comparison or len(test.comparisons) != 1:
             return None
         asked, comparison = self.evaluate(test.left, frame), test.comparisons[0]
+        if isinstance(asked, Text):
+            return compared(asked.value, comparison, self.names)
+        return self._asked_dtype(asked, comparison, frame) if isinstance(asked, DType) else None
+
+    def _asked_dtype(self, asked: DType, comparison: cst.ComparisonTarget, frame: StackFrame) -> bool | None:
         given = self.evaluate(comparison.comparator, frame)
         candidates = given.items if isinstance(given, Items) else (given,)
         names = [each.name for each in (asked, *candidates) if isinstance(each, DType)]
@@ -193,3 +203,8 @@ class Expressions(ValueParts, ABC):
         if other == UNKNOWN and self._is_setting(right):
             other = Number()
         return self.combine(op, node, one, other, frame, left, right, in_place)
+
+
+def _either(one: bool | None, other: bool | None) -> bool | None:
+    """Whether one of two answers is yes."""
+    return None if None in (one, other) and True not in (one, other) else bool(one or other)

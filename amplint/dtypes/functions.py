@@ -12,6 +12,7 @@ from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import read
 from amplint.dtypes.literals import joined
 from amplint.dtypes.tensor_calls import no_result
+from amplint.dtypes.texts import with_texts
 from amplint.dtypes.values import (
     NO_ARGUMENTS,
     UNKNOWN,
@@ -116,6 +117,7 @@ class Functions(ArgumentPassing):
             arguments: what its `__init__` is given.
             frame: where evaluation stands.
         """
+        arguments = with_texts(arguments, self.names)
         key: _Key = (node, *map(told, arguments.all), *arguments.keywords, frame.regions, frame.loss)
         if key in self._made:  # what happens on the way was filed the first time
             return Instance(node, dict(self._made[key]))

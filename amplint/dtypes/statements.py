@@ -99,7 +99,7 @@ class Statements(Calls):
         branch: cst.If | cst.Else | None = node
         while type(branch) is cst.If:
             self.evaluate(branch.test, frame)
-            decided = self.asked_dtype(branch.test, frame)
+            decided = self.asked(branch.test, frame)
             off.update(filter(None, [side_without_amp(branch, self.contexts)]))
             if decided is not False:
                 bodies.append(branch.body)

@@ -106,6 +106,13 @@ class Number:
 
 
 @frozen
+class Text:
+    """A text that a constructor is given, by which it may choose what it makes."""
+
+    value: str
+
+
+@frozen
 class DType:
     """A dtype as a value, such as `torch.float32` or `x.dtype`."""
 
@@ -194,6 +201,7 @@ class Choice:
 Value = (
     Tensor
     | Number
+    | Text
     | DType
     | Finfo
     | Items
