@@ -40,10 +40,11 @@ logits. In all other cases the loss is put into a disabled region, on float32 op
 that float16 rounded to 0 or 1 stays so. You get no fix where the statement computes something else that needs autocast.
 
 ## Limitations
-A criterion that is chosen at run time is not known to be this one. A function that another file calls inside a region
-is judged there: what is called by the name of a parameter is what the project makes under that name. A region around
-the loss alone that a parameter of the function switches, off by default, is taken for an island. Where one side of an
-`if` about AMP (`if self.fp16:`) switches autocast off, the other side is taken to run without it.
+A criterion that is chosen at run time is not known to be this one. Where a constructor chooses it by a text, what is
+written out where objects are made decides; a default does not. A function that another file calls inside a region is
+judged there: what is called by the name of a parameter is what the project makes under that name. A region around the
+loss alone that a parameter of the function switches, off by default, is taken for an island. Where one side of an `if`
+about AMP (`if self.fp16:`) switches autocast off, the other side is taken to run without it.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#prefer-binary-cross-entropy-with-logits-over-binary-cross-entropy

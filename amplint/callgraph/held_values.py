@@ -11,6 +11,7 @@ from amplint.callgraph.assigned_values import ATTRIBUTE, NAME, AssignedValue, As
 from amplint.callgraph.definitions import Definition, Definitions, Scope
 from amplint.callgraph.handed_arguments import HandedArguments
 from amplint.callgraph.import_graph import ImportGraph
+from amplint.callgraph.parameters import asked_texts
 from amplint.callgraph.registries import Registries, key
 from amplint.model.records import NamedTuple
 from amplint.model.torch import layers
@@ -29,11 +30,12 @@ Wanted = str | int
 class Held(NamedTuple):
     """What an expression may hold: a function, a class, or what is `made` by calling it: an object of the class, or a function
     that the function defines and returns. Where it was looked up in a `registry` without a key that is known, any other that is
-    registered there may be meant as well."""
+    registered there may be meant as well. An object is `given` the texts that its constructor asks for, by parameter."""
 
     definition: Definition
     made: bool = False
     registry: tuple[Path, str] | None = None
+    given: tuple[tuple[str, str], ...] = ()
 
 
 class HeldValues:
@@ -201,7 +203,7 @@ class HeldValues:
         for each in [Held(owner)] if owner is not None else self._of(path, call.func, scope, hops=hops + 1):
             if isinstance(each.definition.node, ast.ClassDef):
                 if not (each.made or isinstance(wanted, int)):
-                    yield each._replace(made=True)
+                    yield each._replace(made=True, given=asked_texts(each.definition.node, call))
             else:
                 yield from self._named_by(call, self._returned(each.definition, wanted, hops + 1))
 

@@ -21,6 +21,8 @@ from amplint.callgraph.parameters import accepts, takes
 from amplint.callgraph.subclasses import Subclasses, is_false
 from amplint.model.caller_contexts import CallerContext, CallManner, ResultElsewhere, Shape, Target, distinct
 
+_CALLED = re.compile(r"\([^()]*\)$")
+"""What a class is called with where an object of it is made."""
 _MOST_CHARACTERS = 4_000_000
 """When so much was parsed, its trees are let go of: they take thirty times as much memory, and most are of no use any more."""
 _MOST_HELD = 4
@@ -98,7 +100,7 @@ class Links:
 
     def _is_named(self, target: Target, linked: Target) -> bool:
         """Whether a target names the function, or the class of the object, that it is linked to: no table or factory does."""
-        name = target.name.removesuffix("()") if target.made else target.name
+        name = _CALLED.sub("", target.name) if target.made else target.name
         found = self._values.definitions.find(Path(target.file), name) if target.file else None
         if found is None or (str(found.path), found.node.name) != (linked.file, linked.name):
             return False
@@ -137,7 +139,7 @@ class Links:
             return [Target(str(each.path), each.node.name, True, target.method) for each in meant]
         behind = self._values.of_property(definition, target.method) if target.method else None
         if behind is None:
-            return [Target(str(definition.path), definition.node.name, made, target.method)]
+            return [Target(str(definition.path), definition.node.name, made, target.method, given=held.given)]
         return [found for each in behind for found in self._called(each, target._replace(method=""), caller)]
 
     def _by_name(self, name: str, caller: Path) -> Iterator[Held]:
@@ -188,7 +190,7 @@ def _distinct(held: Iterable[Held]) -> list[Held]:
 
 def _says_something(held: list[Held]) -> bool:
     """Whether so few things may be held that each is worth a look: a registry is one, as long as it is no catalogue."""
-    sources = {each.registry or each for each in held}
+    sources = {each.registry or each._replace(given=()) for each in held}
     return len(sources) <= _MOST_HELD and len(held) <= _MOST_REGISTERED
 
 

@@ -8,6 +8,8 @@ from typing import TypeGuard
 
 from amplint.callgraph.definitions import Function
 
+_NAMED = (ast.Name, ast.Attribute)
+
 
 def takes(node: ast.stmt, name: str) -> TypeGuard[Function | ast.ClassDef]:
     """Whether a function, or the constructor of a class, has a parameter.
@@ -50,3 +52,20 @@ def accepts(function: Function, given: Collection[str], own: int) -> bool:
     only_named = [each.arg for each, value in zip(spec.kwonlyargs, spec.kw_defaults) if value is None]
     needed = [*ordered[by_position : len(ordered) - len(spec.defaults)], *only_named]
     return set(needed).issubset(given)
+
+
+def asked_texts(node: ast.ClassDef, call: ast.Call) -> tuple[tuple[str, str], ...]:
+    """The texts that a call gives to those parameters of a constructor that are compared with something there.
+
+    Args:
+        node: the class.
+        call: makes an object of it.
+    """
+    made = next((each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"), None)
+    if made is None or any(isinstance(each, ast.Starred) for each in call.args):
+        return ()
+    tests = (each.left for each in ast.walk(made) if isinstance(each, ast.Compare))
+    asked = {each.id if isinstance(each, ast.Name) else each.attr for each in tests if isinstance(each, _NAMED)}
+    given = [*zip(parameter_names(node), call.args), *((each.arg, each.value) for each in call.keywords)]
+    texts = ((name, value.value) for name, value in given if name in asked and isinstance(value, ast.Constant))
+    return tuple((name, text) for name, text in texts if name is not None and isinstance(text, str))

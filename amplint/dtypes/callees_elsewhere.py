@@ -172,7 +172,7 @@ class CalleesElsewhere:
         """What may be held by an expression that something of another file stands in: files, each with an expression there."""
         makers = self._places(value.func) if isinstance(value, cst.Call) else []
         if makers and not (isinstance(value, cst.Call) and self._chooses(value)):
-            return [(path, f"{name}()") for path, name in makers]  # the arguments may be long
+            return [(path, f"{name}({_given_texts(value)})") for path, name in makers]
         tree = self._file.tree.home(value)
         return [(_path(tree.source), tree.text(value))] if self._is_foreign(value) else []
 
@@ -200,6 +200,16 @@ class CalleesElsewhere:
             return path_of(instance).startswith("self.")
         bindings = self._file.names.bindings(instance.value, instance) if isinstance(instance, cst.Name) else []
         return bool(bindings) and all(isinstance(each.node, (cst.Param, cst.Name)) for each in bindings)
+
+
+def _given_texts(call: cst.Call | cst.BaseExpression) -> str:
+    """The arguments of a call that makes an object of a class, with all but texts left out: they may be long."""
+    args = call.args if isinstance(call, cst.Call) and path_of(call.func).rpartition(".")[2][:1].isupper() else ()
+    texts = [each.value.value if isinstance(each.value, cst.SimpleString) else "" for each in args]
+    if not any(texts) or any(each.star for each in args):
+        return ""
+    names = [f"{each.keyword.value}=" if each.keyword is not None else "" for each in args]
+    return ", ".join(f"{name}{text or None}" for name, text in zip(names, texts))
 
 
 def _is_dict(value: cst.BaseExpression) -> bool:

@@ -160,8 +160,8 @@ def _way(way: CallManner) -> list[Any]:
 
 
 def _read_way(value: Any) -> CallManner:
-    (file, name, made, method, switch), region, differentiates, arguments = value
-    target = Target(_text(file), _text(name), bool(made), _text(method), _text(switch))
+    (file, name, made, method, switch, given), region, differentiates, arguments = value
+    target = Target(_text(file), _text(name), bool(made), _text(method), _text(switch), _as_tuples(given))
     device, dtype, enabled, cached = ("", "", "", True) if region is None else region
     entered = None if region is None else Region(_text(device), _text(dtype), _text(enabled), bool(cached))
     return CallManner(

@@ -32,6 +32,7 @@ class Target(NamedTuple):
         method: the method; empty for `forward`.
         switch: the attribute by which the object decides whether the region is switched on; empty for none, and once it is
             linked.
+        given: the texts that the object's constructor is given, by parameter, as far as it asks for them; once it is linked.
     """
 
     file: str
@@ -39,6 +40,7 @@ class Target(NamedTuple):
     made: bool = False
     method: str = ""
     switch: str = ""
+    given: tuple[tuple[str, str], ...] = ()
 
 
 class CallManner(NamedTuple):
