@@ -31,9 +31,15 @@ _LONGEST = {
         "campaign/test_plants.py",
         "kill/test_kill.py",
         "mutants/test_mutants.py",
+        "profile/test_profile.py",
+        "runtime/execution/test_trust.py",
         "runtime/replay/test_fixture_evidence.py",
+        "runtime/replay/test_shown_fixes.py",
         "test_fixtures.py",
         "test_whole_folder.py",
+        "tracing/test_programs.py",
+        "tracing/test_ranks.py",
+        "tracing/test_trace.py",
     )
 }
 """The files whose tests together take longest."""
