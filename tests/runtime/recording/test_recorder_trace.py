@@ -23,6 +23,12 @@ from amplint.runtime.recording.call_sites import SourceLine  # noqa: E402
 from amplint.runtime.recording.recorder import Recorder  # noqa: E402
 
 
+@pytest.fixture(scope="module", autouse=True)
+def all_imported() -> None:
+    """The first training in a process imports more of PyTorch, which puts names into its modules: not while it is watched."""
+    textbook(Training())
+
+
 def watched() -> Iterator[tuple[object, str, object]]:
     """Everything that a recorder may replace, with what stands there."""
     owners = [torch, torch.autograd, torch.serialization, torch.nn.utils, torch.nn.utils.clip_grad, torch.Tensor]
