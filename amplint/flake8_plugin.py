@@ -17,11 +17,12 @@ from typing import ClassVar
 
 from amplint import __version__
 from amplint.diagnostics import FileReport
-from amplint.engine.checker import check_bytes, is_concerned, withdraw
+from amplint.engine.checker import check_bytes, withdraw
 from amplint.engine.config import ConfigError, Overrides, SettingsResolver
 from amplint.engine.discovery import FoundFile, discover
 from amplint.engine.neighbours import neighbours, project_files
 from amplint.engine.registry import RegistryError
+from amplint.engine.relevance import is_concerned
 from amplint.engine.runner import RunOptions, establish, run
 from amplint.engine.selection import all_rules
 from amplint.model.records import NamedTuple

@@ -18,7 +18,7 @@ from checkout import ROOT
 from fixture_harness import fixtures_of
 from skipped_tests import Noted, SkippedTests
 
-from amplint.engine import checker, registry, relevance, rule_pages, selection
+from amplint.engine import registry, relevance, rule_pages, selection
 
 if find_spec("torch") is None:
     # `tests/model`, which pytest puts on the path, holds a folder of that name, which Python would take for a package.
@@ -209,7 +209,7 @@ def _forget_rules() -> None:
         rule_pages._file,
         relevance._triggers,
         relevance._code,
-        checker._asking,
+        relevance._asking,
     ):
         cache.cache_clear()
 

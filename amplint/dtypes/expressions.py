@@ -18,10 +18,10 @@ from amplint.dtypes.values import (
     Arguments,
     Closure,
     DType,
+    GivenText,
     Items,
     Number,
     Tensor,
-    Text,
     Value,
 )
 from amplint.model.records import changed
@@ -148,7 +148,7 @@ class Expressions(ValueParts, ABC):
         if type(test) is not cst.Comparison or len(test.comparisons) != 1:
             return None
         asked, comparison = self.evaluate(test.left, frame), test.comparisons[0]
-        if isinstance(asked, Text):
+        if isinstance(asked, GivenText):
             return compared(asked.value, comparison, self.names)
         return self._asked_dtype(asked, comparison, frame) if isinstance(asked, DType) else None
 

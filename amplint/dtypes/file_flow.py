@@ -11,7 +11,7 @@ from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import unknown
 from amplint.dtypes.shapes import value_of
 from amplint.dtypes.statements import Statements
-from amplint.dtypes.values import NO_ARGUMENTS, UNKNOWN, Arguments, Choice, Closure, Instance, Items, Text, Value
+from amplint.dtypes.values import NO_ARGUMENTS, UNKNOWN, Arguments, Choice, Closure, GivenText, Instance, Items, Value
 from amplint.model.caller_contexts import CallerContext, Target
 from amplint.model.events import NO_GRAD, Region
 from amplint.model.records import changed
@@ -75,7 +75,7 @@ class FileFlow(Statements):
             if isinstance(node, cst.FunctionDef):
                 yield self._called(Closure(node, self.top), arguments, frame, target.name)
             return
-        texts = {name: Text(text) for name, text in target.given}
+        texts = {name: GivenText(text) for name, text in target.given}
         made = self._make(node, changed(making, keywords=making.keywords | texts) if texts else making)
         for one in made.options if isinstance(made, Choice) else (made,):
             if isinstance(one, Instance):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from amplint.dtypes.values import Arguments, Text
+from amplint.dtypes.values import Arguments, GivenText
 from amplint.model.records import changed
 from amplint.syntax.names import Names
 
@@ -22,8 +22,8 @@ def with_texts(arguments: Arguments, names: Names) -> Arguments:
         return arguments
     return changed(
         arguments,
-        values=tuple(value if text is None else Text(text) for value, text in zip(arguments.values, texts)),
-        keywords=arguments.keywords | {name: Text(text) for name, text in named.items() if text is not None},
+        values=tuple(value if text is None else GivenText(text) for value, text in zip(arguments.values, texts)),
+        keywords=arguments.keywords | {name: GivenText(text) for name, text in named.items() if text is not None},
     )
 
 

@@ -106,7 +106,7 @@ class Number:
 
 
 @frozen
-class Text:
+class GivenText:
     """A text that a constructor is given, by which it may choose what it makes."""
 
     value: str
@@ -201,7 +201,7 @@ class Choice:
 Value = (
     Tensor
     | Number
-    | Text
+    | GivenText
     | DType
     | Finfo
     | Items

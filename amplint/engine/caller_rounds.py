@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amplint.diagnostics import FileReport
-from amplint.engine.checker import is_concerned
+from amplint.engine.relevance import is_concerned
 from amplint.model.caller_contexts import CallerContext, ResultElsewhere
 from amplint.model.records import NamedTuple
 from amplint.source import is_notebook

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amplint.diagnostics import ALONE, Diagnostic, FileReport, Position, Range, holding
 from amplint.engine.config import Settings
 from amplint.engine.registry import RuleInfo, rule_index
-from amplint.engine.relevance import bytes_pattern, matters, suppresses
+from amplint.engine.relevance import called_for, heeding, matters, suppresses
 from amplint.engine.selection import (
     SYNTAX_ERROR,
     UNUSED_SUPPRESSION,
@@ -82,7 +81,7 @@ def check_entered(
     own = matters(data, settings)
     if own and suppresses(data):
         return check_source(source, settings, path, None, entered)
-    rules = [rule for rule in _heeding(data, before) if own or rule.entered]
+    rules = [rule for rule in heeding(data, before) if own or rule.entered]
     report = check_source(source, settings, path, rules, entered)
     if not own and (report.error or any(diagnostic.code == SYNTAX_ERROR for diagnostic in report.diagnostics)):
         return FileReport(before.path, entered=entered)
@@ -95,36 +94,6 @@ def check_entered(
         footing=before.footing.joined(report.footing),
         partly=before.partly,
     )
-
-
-def _heeding(data: bytes, before: FileReport) -> list[RuleInfo]:
-    """The rules to which it may make a difference how a file of these bytes is entered."""
-    asking, found = _asking(data), {diagnostic.code for diagnostic in before.diagnostics}
-    return [
-        rule for rule in rule_index() if rule.entered == "" or rule in asking or (rule.entered and rule.code in found)
-    ]
-
-
-def is_concerned(data: bytes, settings: Settings, path: Path) -> bool:
-    """Whether any rule asks how other files enter a file of these bytes.
-
-    Args:
-        data: the content.
-        settings: those that hold for the file.
-        path: where it lies.
-    """
-    return any(rule.code in active_codes(settings, path, rule_index()) for rule in _asking(data))
-
-
-@lru_cache(maxsize=512)
-def _asking(data: bytes) -> tuple[RuleInfo, ...]:
-    """The rules that ask how other files enter a file of these bytes; many a file leads to the same ones."""
-    return tuple(rule for rule in rule_index() if rule.entered and _is_found(rule.entered, data))
-
-
-def _is_found(pattern: str, data: bytes) -> bool:
-    """Whether a pattern is found in a text; a literal of it is looked for first, and most patterns are not even compiled."""
-    return gate.may_trigger(data, pattern) and bytes_pattern(pattern).search(data) is not None
 
 
 def _invalid(display: str, why: str, settings: Settings, path: Path) -> FileReport:
@@ -170,24 +139,6 @@ def check_source(
     if report.error:  # a comment may be there for a rule that crashed
         kept = tuple(diagnostic for diagnostic in kept if diagnostic.code != UNUSED_SUPPRESSION)
     return replace(report, diagnostics=_as_wanted(kept, settings, index), entered=entered)
-
-
-def called_for(rules: Sequence[RuleInfo], data: bytes) -> list[RuleInfo]:
-    """Those of several rules that look at a text: all of them where a word of AMP stands, else those that it triggers.
-
-    Of the others each would leave the text alone if it ran by itself, and what it finds must not hang on who runs beside it.
-
-    Args:
-        rules: the rules.
-        data: the text.
-    """
-    if gate.may_matter(data):
-        return [*rules]
-    return [
-        rule
-        for rule in rules
-        if gate.is_triggered(data, rule.triggers) and (not rule.amid or bytes_pattern(rule.amid).search(data))
-    ]
 
 
 def _as_wanted(

@@ -11,9 +11,9 @@ from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
 
-from amplint.engine.checker import is_concerned
 from amplint.engine.config import SettingsResolver
 from amplint.engine.discovery import FoundFile, discover
+from amplint.engine.relevance import is_concerned
 from amplint.source import is_notebook
 from amplint.system.reading import read_file
 

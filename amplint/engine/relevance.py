@@ -1,13 +1,16 @@
-"""Which files are worth a parse: what their bytes say about that, under the rules that run."""
+"""Which files are worth a parse, and which rules look at them: what their bytes say about that."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 
+from amplint.diagnostics import FileReport
 from amplint.engine.config import Settings
-from amplint.engine.registry import rule_index
+from amplint.engine.registry import RuleInfo, rule_index
 from amplint.engine.selection import active_codes, names
 from amplint.model.records import NamedTuple
 from amplint.python_ast import gate
@@ -81,6 +84,59 @@ def _may_suppress(data: bytes) -> bool:
         return True
     # What follows on the line is taken at once, so that a line of nothing but `noqa` is gone over once.
     return any(_code().search(match.group()) for match in re.finditer(rb"noqa(?<=\bnoqa)\b[^\n]*", data))
+
+
+def called_for(rules: Sequence[RuleInfo], data: bytes) -> list[RuleInfo]:
+    """Those of several rules that look at a text: all of them where a word of AMP stands, else those that it triggers.
+
+    Of the others each would leave the text alone if it ran by itself, and what it finds must not hang on who runs beside it.
+
+    Args:
+        rules: the rules.
+        data: the text.
+    """
+    if gate.may_matter(data):
+        return [*rules]
+    return [
+        rule
+        for rule in rules
+        if gate.is_triggered(data, rule.triggers) and (not rule.amid or bytes_pattern(rule.amid).search(data))
+    ]
+
+
+def heeding(data: bytes, before: FileReport) -> list[RuleInfo]:
+    """The rules to which it may make a difference how a file of these bytes is entered.
+
+    Args:
+        data: the content.
+        before: the report on the file without how it is entered.
+    """
+    asking, found = _asking(data), {diagnostic.code for diagnostic in before.diagnostics}
+    return [
+        rule for rule in rule_index() if rule.entered == "" or rule in asking or (rule.entered and rule.code in found)
+    ]
+
+
+def is_concerned(data: bytes, settings: Settings, path: Path) -> bool:
+    """Whether any rule asks how other files enter a file of these bytes.
+
+    Args:
+        data: the content.
+        settings: those that hold for the file.
+        path: where it lies.
+    """
+    return any(rule.code in active_codes(settings, path, rule_index()) for rule in _asking(data))
+
+
+@lru_cache(maxsize=512)
+def _asking(data: bytes) -> tuple[RuleInfo, ...]:
+    """The rules that ask how other files enter a file of these bytes; many a file leads to the same ones."""
+    return tuple(rule for rule in rule_index() if rule.entered and _is_found(rule.entered, data))
+
+
+def _is_found(pattern: str, data: bytes) -> bool:
+    """Whether a pattern is found in a text; a literal of it is looked for first, and most patterns are not even compiled."""
+    return gate.may_trigger(data, pattern) and bytes_pattern(pattern).search(data) is not None
 
 
 @lru_cache(maxsize=1)

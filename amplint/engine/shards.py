@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from zlib import crc32
 
-from amplint.engine.checker import is_concerned
 from amplint.engine.discovery import FoundFile
-from amplint.engine.relevance import matters
+from amplint.engine.relevance import is_concerned, matters
 from amplint.model.records import NamedTuple
 from amplint.source import is_notebook
 from amplint.system.reading import read_file

@@ -12,13 +12,14 @@ from typing import NamedTuple
 from amplint.callgraph.contents import import_statements
 from amplint.diagnostics import Diagnostic, FileReport
 from amplint.engine.baseline import LIMIT, BaselineError, known_by, read_baseline, sort_out
-from amplint.engine.checker import check_again, is_concerned, with_location
+from amplint.engine.checker import check_again, with_location
 from amplint.engine.config import ConfigError, SettingsResolver
 from amplint.engine.discovery import DEFAULT_EXCLUDES, FoundFile
 from amplint.engine.fixer import FixOutcome, fix_source, fixed_by
 from amplint.engine.linter import crash
 from amplint.engine.neighbours import neighbours, project_files
 from amplint.engine.registry import RegistryError
+from amplint.engine.relevance import is_concerned
 from amplint.engine.runner import RunOptions, check_text
 from amplint.server.documents import OpenDocument
 from amplint.source import Source

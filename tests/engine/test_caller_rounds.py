@@ -8,9 +8,9 @@ import pytest
 from loss_and_loop import LOSSES, NUMERICS, engine
 from project import found_in, project
 
-from amplint.engine.checker import is_concerned
 from amplint.engine.config import Overrides, Settings, SettingsResolver
 from amplint.engine.discovery import FoundFile, discover
+from amplint.engine.relevance import is_concerned
 from amplint.engine.runner import RunOptions, check_text, run
 
 

@@ -18,12 +18,12 @@ import pytest
 from program import AMPLINT, amplint, environment
 
 from amplint.diagnostics import Diagnostic, FileReport
-from amplint.engine.checker import called_for, check_bytes, check_source, withdraw
+from amplint.engine.checker import check_bytes, check_source, withdraw
 from amplint.engine.config import ConfigError, Settings
 from amplint.engine.discovery import FoundFile
 from amplint.engine.pool import Died, TimeLimit, run_all, worker_count
 from amplint.engine.registry import rule_index
-from amplint.engine.relevance import matters
+from amplint.engine.relevance import called_for, matters
 from amplint.engine.runner import RunOptions, run
 from amplint.engine.tasks import Task
 from amplint.source import Source
