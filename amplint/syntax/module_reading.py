@@ -96,11 +96,10 @@ class Module:
     def tree(self) -> Tree:
         """The statements that matter; none of a file that LibCST cannot read."""
         try:
-            if not is_too_deep(self._python, self.source.text) and not has_long_name(self._python, self.source.text):
-                return Tree(self.source, self._rows, self._python)
+            unread = is_too_deep(self._python, self.source.text) or has_long_name(self._python, self.source.text)
+            return Tree(self.source, [] if unread else self._rows, self._python)
         except (limits.TextTooLong, cst.ParserSyntaxError, RecursionError):
-            pass
-        return Tree(self.source, [], self._python)
+            return Tree(self.source, [], self._python)
 
     @cached_property
     def bindings(self) -> Bindings:
