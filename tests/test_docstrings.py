@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import builtins
+import doctest
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
 from checkout import ROOT
 
 MODULES = {path: ast.parse(path.read_bytes()) for path in sorted((ROOT / "amplint").rglob("*.py"))}
@@ -131,3 +134,13 @@ def test_described_exceptions_are_there() -> None:
     known = classes | set(dir(builtins))
     told = {(str(one), name) for path in MODULES for one in public(path) for name in section(one.doc, "Raises")}
     assert [each for each in told if "." not in each[1] and each[1] not in known] == []
+
+
+SHOWING = [path for path in MODULES if ">>> " in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("path", SHOWING, ids=lambda path: path.stem)
+def test_examples_give_what_they_show(path: Path) -> None:
+    module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    result = doctest.testmod(module)
+    assert result.attempted and not result.failed

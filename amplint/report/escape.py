@@ -53,7 +53,7 @@ def _spelled(character: str) -> str:
 def quoted_path(name: str) -> str:
     r"""A file name as it stands in a diff: one that could be misread is quoted as git quotes it, and `patch` reads it.
 
-    >>> print(quoted("a b.py"), quoted("a\n\x1b.py"))
+    >>> print(quoted_path("a b.py"), quoted_path("a\n\x1b.py"))
     a b.py "a\n\033.py"
     """
     if not (_UNSAFE.search(name) or '"' in name):
