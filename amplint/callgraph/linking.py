@@ -27,6 +27,8 @@ _MOST_CHARACTERS = 4_000_000
 """When so much was parsed, its trees are let go of: they take thirty times as much memory, and most are of no use any more."""
 _MOST_HELD = 4
 """A name that stands for more functions and classes in a project says nothing, and no more does such an expression."""
+_MOST_ASSIGNING = 60
+"""A name that more files of a project give a value is a word of every day: `logger`, `group`, `kwargs`."""
 _MOST_REGISTERED = 40
 """Of so many functions and classes that a registry may give back, each is looked at."""
 
@@ -113,15 +115,26 @@ class Links:
                 self._values = HeldValues(self.graph)
                 self._subclasses = Subclasses(self.graph, self._values.definitions)
                 self._under.clear()
-            held = self._by_name(target.name, Path(caller))
-            if target.file:
-                held = self._values.of(Path(target.file), target.name)
-            some = _distinct(held)
+            some = _distinct(self._held(target, caller)) if self._may_have(target, caller) else []
             found = (self._called(each, target, caller) for each in some if _says_something(some))
             self._resolved[key] = tuple(target for targets in found for target in targets)
             if any(each.registry for each in some):
                 self._choices.add(key)
         return self._resolved[key]
+
+    def _may_have(self, target: Target, caller: str) -> bool:
+        """Whether a class that is led to together with the caller may have the method that is called: what defines none of its
+        name, as `logger.info` and `group.size`, needs no search for the object."""
+        defines = f"def {target.method}".encode()
+        return not target.method or any(
+            self.graph.content(path).holds(defines) for path in self.graph.family(Path(target.file or caller))
+        )
+
+    def _held(self, target: Target, caller: str) -> Iterator[Held]:
+        """What the expression, or the name, of a target may hold."""
+        if target.file:
+            return self._values.of(Path(target.file), target.name)
+        return self._by_name(target.name, Path(caller))
 
     def _key(self, target: Target, caller: str) -> tuple[Target, str]:
         return target, "" if target.file not in ("", caller) else caller
@@ -154,14 +167,12 @@ class Links:
         for definition in self._taking(caller, name):
             word = definition.node.name.encode()
             for path in family:
-                for each in (
-                    self._values.handed_to(definition, name, path, element)
-                    if self.graph.content(path).holds(word)
-                    else ()
-                ):
-                    given = True
-                    yield each
-        for path in family if not given else ():
+                if self.graph.content(path).holds(word):
+                    for each in self._values.handed_to(definition, name, path, element):
+                        given = True
+                        yield each
+        assigning = [] if given else [path for path in family if self._assigns(path, name)]
+        for path in assigning if len(assigning) <= _MOST_ASSIGNING else ():
             yield from self._assigned(path, name, element)
 
     def _taking(self, path: Path, name: str) -> list[Definition]:
@@ -169,12 +180,14 @@ class Links:
         tops = self._values.definitions.top(path)
         return [Definition(path, each) for each in tops if takes(each, name)]
 
+    def _assigns(self, path: Path, name: str) -> bool:
+        content = self.graph.content(path)
+        return content.holds(name.encode()) and content.matches(_giving(name))
+
     def _assigned(self, path: Path, name: str, element: str) -> list[Held]:
         key = path, name, element
         if key not in self._under:
-            content = self.graph.content(path)
-            giving = content.holds(name.encode()) and content.matches(_giving(name))
-            self._under[key] = list(self._values.under(path, name, element)) if giving else []
+            self._under[key] = list(self._values.under(path, name, element))
         return self._under[key]
 
 

@@ -12,6 +12,7 @@ from project import project
 
 from amplint.callgraph.linking import Links
 from amplint.model.caller_contexts import CallerContext, Target
+from amplint.python_ast import gate
 
 
 def targets(root: Path, target: Target, caller: str = "engine.py") -> set[str]:
@@ -21,6 +22,7 @@ def targets(root: Path, target: Target, caller: str = "engine.py") -> set[str]:
     return {f"{Path(path).relative_to(root)} {one.target.name}" for path, each in found.items() for one in each}
 
 
+MAKES = "from losses import Focal\ncriterion = Focal()\n"
 LOSSES = """
 import torch
 from registry import LOSS_REGISTRY
@@ -177,6 +179,31 @@ def test_a_name_for_objects_of_many_classes_says_nothing(tmp_path: Path) -> None
     assert targets(root, Target("", "layer", True)) == set()
 
 
+def test_a_name_that_most_files_assign_says_nothing(tmp_path: Path) -> None:
+    def users(count: int) -> Path:
+        plain = {f"user{number}": "import engine\ncriterion = None" for number in range(count - 2)}
+        return project(tmp_path / str(count), losses=LOSSES, engine="", last=f"{MAKES}import engine", **plain)
+
+    assert targets(users(60), Target("", "criterion", True)) == {"losses.py Focal"}
+    assert targets(users(61), Target("", "criterion", True)) == set()
+
+
+def test_a_method_that_no_class_defines_is_not_searched_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    parse = gate.parse
+
+    def noted(text: str) -> ast.Module:
+        parsed.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(gate, "parse", noted)
+    root = project(tmp_path, losses=LOSSES, engine="", main=f"{MAKES}import engine")
+    assert targets(root, Target("", "criterion", True, "info")) == set()
+    assert parsed == []
+    assert targets(root, Target("", "criterion", True, "forward")) == {"losses.py Focal"}
+    assert parsed != []
+
+
 def test_what_does_not_parse_defines_nothing(tmp_path: Path) -> None:
     root = project(tmp_path, losses="def bce(x:", main="import losses")
     assert targets(root, Target("losses.py", "bce")) == set()
@@ -217,9 +244,7 @@ def test_trees_are_let_go_of_in_a_large_project(tmp_path: Path, monkeypatch: pyt
         (tmp_path / name / "nets.py").write_text(f"class Net_{name}: ...\n")
         (tmp_path / name / "engine.py").write_text(f"from nets import Net_{name}\nmodel = Net_{name}()\n")
     contexts = [
-        CallerContext(
-            Target("", "model", True, "forward"), None, True, False, (), str(tmp_path / name / "engine.py"), 1, 1
-        )
+        CallerContext(Target("", "model", True), None, True, False, (), str(tmp_path / name / "engine.py"), 1, 1)
         for name in names
     ]
 
