@@ -2,7 +2,8 @@
 
 ## What it does
 Flags `optimizer.step()` after `scaler.scale(loss).backward()`, also where `scaler.unscale_(optimizer)` has run in
-between: then the gradients are right, but an overflow is not skipped.
+between: then the gradients are right, but an overflow is not skipped. It flags the step, too, if `scaler.step(optimizer)`
+has just taken the same one: then each batch counts twice.
 
 ## Why it matters
 `scaler.step(optimizer)` divides the gradients by the scale and leaves the step out when one of them is not finite. A
@@ -111,6 +112,8 @@ def _effect(file: File, made: cst.Call | None, found: Found) -> str:
     skipped = "an overflow leaves non-finite weights"
     if "unscaled" in found.hazard.details:
         return f"the gradients are unscaled, but nothing skips the step: {skipped}"
+    if "again" in found.hazard.details:
+        return f"the scaler has taken this step: it is taken twice, and where the scaler skips it, {skipped}"
     name = optimizer_notes.class_name(file, made)
     if "mixed" in found.hazard.details:
         return f"one loss counts {scale} times more than the other at first, and {skipped}"
@@ -165,7 +168,8 @@ def _without(file: File, found: Found, step: cst.Call, through_scaler: cst.Call)
     if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
         return None
     (_, end), (start, _) = sorted((file.tree.span(step), file.tree.span(through_scaler)))
-    between = (file.tree.span(node)[0] for node in found.at_home(Backward, ScalerUpdate))
+    apart = (Backward,) if "again" in found.hazard.details else (Backward, ScalerUpdate)
+    between = (file.tree.span(node)[0] for node in found.at_home(*apart))
     if _block(file, step) is not _block(file, through_scaler) or any(end <= other < start for other in between):
         return None
     return Fix(f"Remove `{file.tree.text(step)}`: the scaler takes this step", (protocol_edits.without(file, line),))

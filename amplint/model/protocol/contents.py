@@ -32,8 +32,9 @@ class EarlyUse(NamedTuple):
 class Grad(NamedTuple):
     """What gradients hold: the contributions since they were cleared, and the site of `unscale_`, if it ran.
 
-    `stepped`: an optimizer has used them. `updated_at` is the site of an update that the scaler took since, although no
-    step has used them. `onto_unscaled`: the contributions came on top of gradients that were unscaled and not used.
+    `stepped`: an optimizer has used them, `by_scaler` if a scaler has handed them to it. `updated_at` is the site of an
+    update that the scaler took since, although no step has used them. `onto_unscaled`: the contributions came on top of
+    gradients that were unscaled and not used.
     `cleared`: the gradients were set to None before a step used them; the sites of a scaled contribution, and of that.
     `used`: the first use of each kind that was made of unknown gradients, which whoever unscales them later shows to be early.
     """
@@ -45,6 +46,7 @@ class Grad(NamedTuple):
     onto_unscaled: bool = False
     cleared: tuple[int, int] = (-1, -1)
     used: frozenset[EarlyUse] = frozenset()
+    by_scaler: bool = False
 
     def contributions(self, more: Iterable[Part]) -> frozenset[Part]:
         """The parts with more of them: of plain ones all count, of others the first place of each kind."""
@@ -84,7 +86,7 @@ class Grad(NamedTuple):
         """As far as it decides on hazards, and not on where they are told."""
         parts = _without_sites(self.parts)
         marks = (self.unscaled_at >= 0, self.updated_at >= 0, self.cleared[1] >= 0, bool(self.used))
-        return (parts, *marks, self.stepped, self.onto_unscaled)
+        return (parts, *marks, self.stepped, self.onto_unscaled, self.by_scaler)
 
 
 @lru_cache(maxsize=1024)

@@ -171,7 +171,7 @@ class Protocol:
         step = None if tested else self._remembered(Stepped(event.scaler, event.optimizer, event.site, loops))
         stages = state.stages.put((event.scaler, event.optimizer), Stage("stepped", event.site))
         # A step unscales, too.
-        grad = Grad(state.grad(event.optimizer).parts, event.site, stepped=True)
+        grad = Grad(state.grad(event.optimizer).parts, event.site, stepped=True, by_scaler=True)
         stepped = state.stepped.put(event.optimizer, step)
         return self._with_grad(state.changed(stages=stages, stepped=stepped), event, grad)
 

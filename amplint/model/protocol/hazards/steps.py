@@ -19,7 +19,9 @@ def optimizer_step(known: Known, state: ProtocolState, event: OptimizerStep) -> 
     parts = sorted(grad.parts, key=lambda part: part.site)
     scaled = next((part for part in parts if part.kind == "scaled" and not known.off(state, part.scaler)), None)
     if scaled is not None and _steps_scaled(known, state, event, grad, scaled):
-        how = "unscaled" if grad.unscaled_at >= 0 else "mixed" if grad.kinds != {"scaled"} else "scaled"
+        how = "mixed" if grad.kinds != {"scaled"} else "scaled"
+        if grad.unscaled_at >= 0:
+            how = "again" if grad.by_scaler else "unscaled"
         related = (("scaled", scaled.site),)
         return (Hazard(HazardKind.STEP_BYPASSES_SCALER, event.site, related, scaled.scaler, event.optimizer, (how,)),)
     if grad.kinds == {"plain"} and all(part.half for part in parts) and not known.may_scale and not state.amp_off:
@@ -31,7 +33,9 @@ def optimizer_step(known: Known, state: ProtocolState, event: OptimizerStep) -> 
 
 
 def _steps_scaled(known: Known, state: ProtocolState, event: OptimizerStep, grad: Grad, scaled: Part) -> bool:
-    """Whether a plain step takes gradients that only the scaler should hand to the optimizer."""
+    """Whether a plain step takes gradients that only the scaler should hand to the optimizer, or has handed to it already."""
+    if grad.by_scaler:
+        return grad.kinds == {"scaled"} and state.gradients.get(event.optimizer) is not None
     if grad.unscaled_at < 0:
         return grad.kinds == {"scaled"} or (grad.kinds == {"scaled", "plain"} and known.is_only(event.optimizer))
     stage = state.stage(scaled.scaler, event.optimizer)
