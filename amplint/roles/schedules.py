@@ -111,9 +111,10 @@ def _is_off(test: cst.BaseExpression, info: ClassInfo) -> bool:
 
 
 def _hands_on(step: cst.FunctionDef, tree: Tree) -> bool:
-    """Whether a step takes steps of something else (`self.after_scheduler.step()`), other than those of its base."""
-    called_steps = (call.func for call in tree.inside(step, cst.Call) if isinstance(call.func, cst.Attribute))
-    return any(func.attr.value == "step" and "super" not in set(words(func.value)) for func in called_steps)
+    """Whether a step takes steps of something else (`self.optimizer.step()`) than its base, or a schedule to go on with."""
+    stepped = (call.func for call in tree.inside(step, cst.Call) if isinstance(call.func, cst.Attribute))
+    others = (func.value for func in stepped if func.attr.value == "step" and "super" not in set(words(func.value)))
+    return any(vocabulary.SCHEDULER.search(called(path_of(each))) is None for each in others)
 
 
 def _counts(step: cst.FunctionDef, tree: Tree) -> bool:
