@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 
@@ -17,6 +18,8 @@ from amplint.syntax.value_uses import How, Use
 
 _REGISTERING = ("add_recoverable", "add_recoverables", "add_checkpointable")
 """The methods by which checkpointers are told what they are to save."""
+_PRIVATE = re.compile("_[^_]")
+"""How the names of functions begin that nothing outside of their file calls."""
 
 
 def registers(call: cst.CSTNode) -> bool:
@@ -119,10 +122,10 @@ class OptimizerStates:
     ) -> SavedState | None:
         """A state that is an element of a dict."""
         key = next(key for key, each in elements(holder) if each is entry)
-        is_open = _is_open(holder)
+        is_open = self._is_open(holder)
         for use in self._flow.uses(holder):
             if isinstance(use.node, cst.Dict):
-                is_open = is_open or _is_open(use.node)
+                is_open = is_open or self._is_open(use.node)
             elif use.how is How.ARGUMENT and says_save(use.node):
                 told = _is_told(use, holder)
                 return None if told else SavedState(optimizer, holder, entry, key, "", True, False, is_open)
@@ -164,6 +167,25 @@ class OptimizerStates:
             self._is_spelled(target) and not self._is_of_any(value) for target, value in self._flow.put(path, place)
         )
         return saved, returned, is_open or not closed
+
+    def _is_open(self, holder: cst.BaseExpression) -> bool:
+        """Whether a dict takes over the elements of something else, other than what all calls of a private function spell out."""
+        if isinstance(holder, cst.Dict):
+            taken = (each.value for each in holder.elements if isinstance(each, cst.StarredDictElement))
+            return not all(map(self._is_spelled_by_callers, taken))
+        return isinstance(holder, cst.Call) and any(arg.star or arg.keyword is None for arg in holder.args)
+
+    def _is_spelled_by_callers(self, taken: cst.BaseExpression) -> bool:
+        """Whether something is the `**` of a private function to which all calls spell out what they give, no scaler's state."""
+        home = self._tree.enclosing(taken, cst.FunctionDef)
+        if not isinstance(home, cst.FunctionDef) or _PRIVATE.match(home.name.value) is None:
+            return False
+        rest = home.params.star_kwarg
+        given = [arg for call in self._flow.calls(home.name.value) for arg in call.args]
+        keys = " ".join(arg.keyword.value for arg in given if arg.keyword is not None)
+        is_rest = rest is not None and path_of(taken) == rest.name.value
+        closed = bool(given) and not any(arg.star for arg in given)
+        return is_rest and closed and vocabulary.SCALER_STATE.search(keys) is None
 
     def _is_spelled(self, target: cst.Subscript) -> bool:
         """Whether the key of an element is written out, or a part of it."""
@@ -207,13 +229,6 @@ def _is_told(use: Use, holder: cst.BaseExpression) -> bool:
     receiver = path_of(func.value) if isinstance(func, cst.Attribute) else ""
     holds_weights = any(vocabulary.WEIGHTS.search(key) for key, _ in elements(holder))
     return not holds_weights and vocabulary.REPORTERS.search(called(receiver)) is not None
-
-
-def _is_open(holder: cst.BaseExpression) -> bool:
-    """Whether a dict takes over the elements of something else."""
-    if isinstance(holder, cst.Dict):
-        return any(isinstance(each, cst.StarredDictElement) for each in holder.elements)
-    return isinstance(holder, cst.Call) and any(arg.star or arg.keyword is None for arg in holder.args)
 
 
 def _is_plain_update(call: cst.Call) -> bool:

@@ -8,6 +8,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState, registers, says_save
+from amplint.facts.own_states import OwnStates
 from amplint.facts.restored_checkpoints import Unrestored, unrestored
 from amplint.facts.save_helpers import SaveHelpers, is_for_saving
 from amplint.facts.scaler_checkpoints import ScalerStates, steppers_of
@@ -52,6 +53,7 @@ class Checkpoints:
         self._states = file.fact(OptimizerStates)
         self._helpers = file.fact(SaveHelpers)
         self._confined = file.fact(ConfinedScalers)
+        self._own_states = file.fact(OwnStates)
         self._at_hand = ScalersAtHand(file, self._steppers)
         self.scaler_states = file.fact(ScalerStates)
 
@@ -107,20 +109,20 @@ class Checkpoints:
                 continue
             if registers(state.place) and not self._at_hand.is_made(pair.scaler):
                 continue  # whoever makes the scaler may register it
-            if self._is_saved(state) and not self._is_kept_with(state):
+            if self._is_saved(state, pair) and not self._is_kept_with(state):
                 yield Incomplete(state.place, pair, state)
 
-    def _is_saved(self, state: SavedState) -> bool:
+    def _is_saved(self, state: SavedState, pair: StepPair) -> bool:
         """Whether a state is saved: where it is taken, or by those that get it from there."""
         if state.saved or not state.returned:
             return state.saved
         home = self._tree.enclosing(state.place, cst.FunctionDef)
         if not isinstance(home, cst.FunctionDef):
             return False
-        return any(
-            self._saves(self._tree.enclosing(call, cst.FunctionDef))
-            for call in self._steppers.flow.calls(home.name.value)
-        )
+        calls = self._steppers.flow.calls(home.name.value)
+        if any(self._saves(self._tree.enclosing(call, cst.FunctionDef)) for call in calls):
+            return True
+        return self._own_states.is_one(state, pair)
 
     def _saves(self, function: cst.CSTNode | None) -> bool:
         inside = within(function) if function is not None else self._tree.find(cst.Call)

@@ -1,0 +1,53 @@
+"""What an object gives as its own state (`state_dict`), which it also takes back: nobody else saves what it leaves out."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from amplint.facts.optimizer_checkpoints import SavedState
+from amplint.file import File
+from amplint.roles.step_pairs import StepPair
+from amplint.syntax.access_paths import path_of
+from amplint.syntax.nodes import within
+
+
+class OwnStates:
+    """The states that the objects of one file give of themselves."""
+
+    def __init__(self, file: File) -> None:
+        self._tree, self._classes, self._roles = file.tree, file.classes, file.roles
+
+    def is_one(self, state: SavedState, pair: StepPair) -> bool:
+        """Whether the state of an optimizer is part of what an object gives as its own, which the scaler belongs to as well.
+
+        Args:
+            state: the state of the optimizer, in what a function returns.
+            pair: the scaler that steps this optimizer.
+        """
+        owner, home = self._classes.owner(state.place), self._tree.enclosing(state.place, cst.FunctionDef)
+        if owner is None or home is None or owner.method("state_dict") is not home:
+            return False
+        taken_back = owner.method("load_state_dict")
+        return (
+            taken_back is not None
+            and any(self._loads(node, state.optimizer) for node in within(taken_back))
+            and self._is_made_for(pair.scaler)
+        )
+
+    @staticmethod
+    def _loads(node: cst.CSTNode, optimizer: cst.BaseExpression) -> bool:
+        func = node.func if isinstance(node, cst.Call) else None
+        is_load = isinstance(func, cst.Attribute) and func.attr.value == "load_state_dict"
+        return is_load and isinstance(func, cst.Attribute) and path_of(func.value) == path_of(optimizer)
+
+    def _is_made_for(self, scaler: cst.BaseExpression) -> bool:
+        """Whether the file makes a scaler and gives it to an attribute of this name: to `self`, or where an object is built."""
+        if not isinstance(scaler, cst.Attribute):
+            return False
+        for assign in self._tree.find(cst.Assign):
+            target = assign.targets[0].target
+            if isinstance(target, cst.Attribute) and target.attr.value == scaler.attr.value:
+                made = self._roles.made_by(assign.value)
+                if made is not None and made.role == "scaler" and made.enabled != "no":
+                    return True
+        return False
