@@ -109,6 +109,7 @@ def test_a_defect_that_lies_wholly_in_another_file_is_said_there_only(tmp_path: 
         def main(model, loader, optimizer, criterion):
             scaler = torch.amp.GradScaler("cuda")
             train(model, loader, optimizer, criterion)
+            optimizer.zero_grad()
             optimizer.step()
             scaler.update()
     """
