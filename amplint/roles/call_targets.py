@@ -151,8 +151,15 @@ class Callees:
             parents = [info.method(method) for info in owner.bases]
             found = next((parent for parent in parents if parent is not None), None)
             return self._callee(found, "self") if found is not None else None
-        through = self._instance_method(base, (method,), path_of(base), abroad)
+        through = self._instance_method(base, (method,), path_of(base), abroad) or self._of_class(base, method, abroad)
         return through or (self._imported(func) if abroad else None)
+
+    def _of_class(self, base: cst.BaseExpression, method: str, abroad: bool) -> Callee | None:
+        """The static or class method that a call by the name of its class runs (`Trainer.finish(scaler)`)."""
+        path = path_of(base)
+        info = self._classes.named(base, abroad) if path.rpartition(".")[2][:1].isupper() else None
+        found = info.unbound(method) if info is not None else None
+        return self._callee(found, path) if found is not None else None
 
     def _instance_method(
         self, instance: cst.BaseExpression, methods: tuple[str, ...], path: str, abroad: bool

@@ -10,6 +10,7 @@ import libcst as cst
 from amplint.syntax.names import Names, dotted
 
 _PLAIN_BASES = frozenset({"builtins.object", "torch.nn.Module", "torch.autograd.Function", "abc.ABC", "typing.Generic"})
+_UNBOUND = frozenset({"staticmethod", "classmethod"})
 
 
 class ClassInfo:
@@ -83,6 +84,12 @@ class ClassInfo:
         return next(
             (info.methods.get(name) for info in self.lineage if name in info.methods or name in info.inert), None
         )
+
+    def unbound(self, name: str) -> cst.FunctionDef | None:
+        """The static or class method that is called by the name of the class (`Trainer.finish(scaler)`); None for any other."""
+        found = self.method(name)
+        kinds = {dotted(each.decorator) for each in found.decorators} if found is not None else set()
+        return found if kinds & _UNBOUND else None
 
     def values(self, attribute: str) -> list[cst.BaseExpression]:
         """Everything that is assigned to the attribute, in this class and its bases whose source is at hand."""

@@ -130,6 +130,19 @@ class Classes:
             return self.instance_of(made) if isinstance(made, cst.Call) else self.libraries.handed_out(node)
         return self.of(node) if type(node) is cst.ClassDef else None
 
+    def named(self, node: cst.BaseExpression, abroad: bool = True) -> ClassInfo | None:
+        """The class that an expression names, if its source is at hand.
+
+        Args:
+            node: any expression.
+            abroad: whether the class may stand in another file.
+        """
+        found = [each.node for each in self._names.bindings(node.value, node)] if type(node) is cst.Name else []
+        named = found[0] if len(found) == 1 else None
+        if type(named) is not cst.ClassDef:
+            named = self._imports.defined(node) if abroad else None
+        return self.of(named) if type(named) is cst.ClassDef else None
+
     @property
     def undriven(self) -> list[ClassInfo]:
         """The classes of the file that a library would drive in another way if the file made what does so."""

@@ -70,13 +70,16 @@ def main(loss, given):
     free(loss, c=given)  #16
     given.step(loss)  #17
     later(loss)  #18
+    Base.static(loss, None)  #19
+    Child.static(loss, None)  #20
+    Base.shared(child)  #21
 
 def later(loss): pass
 """
 CALLEES = {
     1: "outer.free", 2: "outer.free", 3: "outer.uses", 4: None, 5: "Base.step", 6: "Base.shared", 7: "Base.static",
     8: "Part.__call__", 9: "Part.run", 10: None, 11: "Child.step", 12: "Child.step", 13: "Base.shared", 15: "Module.forward",
-    16: "free", 17: None, 18: "later",
+    16: "free", 17: None, 18: "later", 19: "Base.static", 20: "Base.static", 21: None,
 }  # fmt: skip
 
 
