@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -21,6 +22,8 @@ from amplint.syntax.nodes import within
 from amplint.syntax.words import words
 
 _MAX_DEFINITIONS = 4
+_STEP = re.compile("(^|_)step(_|$)")
+"""What methods are called that run a model on a batch, and compute its loss."""
 _HARMLESS_CONTEXTS = ("torch.", "builtins.", "tqdm.", "contextlib.", "time.", "tempfile.", "pathlib.")
 
 
@@ -96,8 +99,23 @@ class Precisions:
         if not isinstance(call, cst.Call):
             return False
         names = [node for node in within(call.args[0].value) if isinstance(node, cst.Name)]
-        bound = [each for node in names for each in self._names.bindings(node.value, node)]
-        return any(isinstance(each.value, (cst.Call, cst.BinaryOperation)) for each in bound)
+        bound = [each.value for node in names for each in self._names.bindings(node.value, node)]
+        return any(isinstance(each, cst.BinaryOperation) or self._is_called_here(each) for each in bound)
+
+    def _is_called_here(self, value: cst.BaseExpression | None) -> bool:
+        """Whether a value comes of a call, other than one of a step that an object which is handed over takes with a batch.
+
+        `wrapper.training_step(batch)` runs the model, and may enter a region for it; a model that is called itself is taken
+        to enter none.
+        """
+        func = value.func if isinstance(value, cst.Call) else None
+        if (
+            not isinstance(func, cst.Attribute)
+            or not isinstance(func.value, cst.Name)
+            or not _STEP.search(func.attr.value)
+        ):
+            return func is not None
+        return not any(isinstance(each.node, cst.Param) for each in self._names.bindings(func.value.value, func.value))
 
     def _scalers_at(self, site: int) -> set[int]:
         """The expression that names the scaler of a call, and those by which callers give it to the function (identities)."""
