@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from program import amplint, environment
+from forked import torch_amplint
+from program import environment
 
 pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[verify]'")
 
@@ -62,7 +63,7 @@ torch.load("kept.pt", map_location=lambda storage, place: storage.cuda(0))
 
 def test_what_scripts_ask_of_a_gpu_is_there(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(f"{TRAINING}{ASKS}{LOOP}print('end')\n")
-    done = amplint("trace", "--device", "cuda-emulated", "train.py", cwd=tmp_path, timeout=300)
+    done = torch_amplint("trace", "--device", "cuda-emulated", "train.py", cwd=tmp_path, timeout=300)
     assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr
     assert "Innermost modules gave: float16 100%" in done.stderr
     assert "AMP101" in done.stderr
@@ -70,11 +71,11 @@ def test_what_scripts_ask_of_a_gpu_is_there(tmp_path: Path) -> None:
 
 def test_what_is_not_emulated_is_said(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import torch\n\ntorch.cuda.CUDAGraph()\n")
-    done = amplint("trace", "--device", "cuda-emulated", "train.py", cwd=tmp_path, timeout=300)
+    done = torch_amplint("trace", "--device", "cuda-emulated", "train.py", cwd=tmp_path, timeout=300)
     assert done.returncode == 1
     assert "more than cuda-emulated has of a GPU" in done.stderr
     (tmp_path / "train.py").write_text("raise ValueError('of its own')\n")
-    done = amplint("trace", "--device", "cuda-emulated", "train.py", cwd=tmp_path, timeout=300)
+    done = torch_amplint("trace", "--device", "cuda-emulated", "train.py", cwd=tmp_path, timeout=300)
     assert "ValueError: of its own\n" in done.stderr
     assert "cuda-emulated has" not in done.stderr
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from program import amplint
+from forked import torch_amplint
 
 pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[verify]'")
 
@@ -48,7 +48,7 @@ WAY = [
 @pytest.mark.parametrize("looks", [(), ("--ops",), ("--no-again",)], ids=["again", "operations", "modules"])
 def test_the_way_to_the_first_value_is_told(tmp_path: Path, looks: tuple[str, ...]) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
-    done = amplint(
+    done = torch_amplint(
         "trace", "--device", "cuda-emulated", *looks, "--output", "t.jsonl", "train.py", cwd=tmp_path, timeout=300
     )
     first = json.loads((tmp_path / "t.jsonl").read_text().splitlines()[-1])["first"]

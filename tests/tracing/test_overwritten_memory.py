@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from program import amplint
+from forked import torch_amplint
 
 pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[trace]'")
 
@@ -41,7 +41,7 @@ optimizer.step()
 @pytest.mark.parametrize("options", [(), ("--ops",)])
 def test_a_cause_is_followed_through_memory_that_is_written_over(tmp_path: Path, options: tuple[str, ...]) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
-    done = amplint("trace", "--device", "cpu", "--output", "t.jsonl", *options, "train.py", cwd=tmp_path)
+    done = torch_amplint("trace", "--device", "cpu", "--output", "t.jsonl", *options, "train.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     first = json.loads((tmp_path / "t.jsonl").read_text().splitlines()[-1])["first"]
     assert (first["operation"], first["place"]) == ("mul", "train.py:13")

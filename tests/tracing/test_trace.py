@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import torch_amplint
 from program import amplint, problems
 
 pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[verify]'")
@@ -73,7 +74,12 @@ def script(folder: Path, device: str = "cuda", half: str = "float16") -> Path:
 
 
 def traced(folder: Path, *arguments: str, device: str = "cuda-emulated") -> subprocess.CompletedProcess[str]:
-    return amplint("trace", "--device", device, *arguments, cwd=folder, timeout=300)
+    return torch_amplint("trace", "--device", device, *arguments, cwd=folder, timeout=300)
+
+
+def traced_anew(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Traced on the CPU as by a user, in a process that has imported nothing."""
+    return amplint("trace", "--device", "cpu", *arguments, cwd=folder, timeout=300)
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -84,7 +90,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
 def test_a_traced_program_computes_what_it_computes_alone(tmp_path: Path, ops: tuple[str, ...]) -> None:
     path = script(tmp_path, "cpu", "bfloat16")
     alone = subprocess.run([sys.executable, path, "6"], capture_output=True, text=True, check=True, cwd=tmp_path)
-    done = traced(tmp_path, *ops, "train.py", "6", device="cpu")
+    done = traced_anew(tmp_path, *ops, "train.py", "6")
     assert (done.returncode, done.stdout) == (0, alone.stdout)
     assert "6 steps, 0 skipped" in done.stderr
 
@@ -171,10 +177,10 @@ def test_a_run_ends_once(tmp_path: Path) -> None:
 
 def test_the_programs_own_ending_is_kept(tmp_path: Path) -> None:
     (tmp_path / "ends.py").write_text("import sys\nprint(sys.argv)\nsys.exit(7)\n")
-    done = traced(tmp_path, "ends.py", "--device", "x", device="cpu")
+    done = traced_anew(tmp_path, "ends.py", "--device", "x")
     assert (done.returncode, done.stdout) == (7, "['ends.py', '--device', 'x']\n")
     (tmp_path / "raises.py").write_text("def f():\n    raise KeyError(3)\n\nf()\n")
-    done = traced(tmp_path, "-q", "raises.py", device="cpu")
+    done = traced_anew(tmp_path, "-q", "raises.py")
     assert done.returncode == 1
     assert done.stderr.startswith('Traceback (most recent call last):\n  File "')
     assert "amplint" not in done.stderr
@@ -195,7 +201,7 @@ def test_a_script_imports_what_it_imports_alone(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "package" / "__init__.py").write_text("name = 'found'\n")
     (tmp_path / "tools" / "train.py").write_text("import package\nprint(package.name)\n")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([".", os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep))
-    assert traced(tmp_path, "tools/train.py", device="cpu").stdout == "found\n"
+    assert traced_anew(tmp_path, "tools/train.py").stdout == "found\n"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from browser import answer, assert_charts_fit_paper, assert_fits_a_phone
 from checkout import ROOT
+from forked import torch_amplint, torch_python
 from program import amplint, environment, problems
 
 pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[verify]'")
@@ -72,8 +73,9 @@ def script(folder: Path, steps: int = 6, bad: int = 0) -> Path:
 
 def test_a_step_that_is_run_again_leaves_no_trace(tmp_path: Path) -> None:
     path = script(tmp_path, bad=1)
-    alone = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True, cwd=tmp_path)
-    done = amplint("trace", "--device", "cpu", "--output", "t.jsonl", "train.py", cwd=tmp_path, timeout=300)
+    alone = torch_python(path, cwd=tmp_path)
+    assert alone.returncode == 0, alone.stderr
+    done = torch_amplint("trace", "--device", "cpu", "--output", "t.jsonl", "train.py", cwd=tmp_path, timeout=300)
     assert done.stdout == alone.stdout
     run = json.loads((tmp_path / "t.jsonl").read_text().splitlines()[-1])
     assert run["profile"]["step"] == 1, run["not_again"]
@@ -85,7 +87,7 @@ def test_a_step_that_is_run_again_leaves_no_trace(tmp_path: Path) -> None:
 def test_the_page_is_drawn_by_a_browser(tmp_path: Path) -> None:
     pytest.importorskip("bokeh", reason="pages need bokeh: pip install 'amplint[trace]'")
     script(tmp_path, bad=1)
-    done = amplint("trace", "--device", "cpu", "-q", "--html", "page.html", "train.py", cwd=tmp_path, timeout=300)
+    done = torch_amplint("trace", "--device", "cpu", "-q", "--html", "page.html", "train.py", cwd=tmp_path, timeout=300)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page.html").read_text()
     assert len(page) < 5_000_000
@@ -210,7 +212,7 @@ def test_the_readme_shows_what_a_trace_says() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     shown = text.partition("<!-- trace: begin -->\n```console\n")[2].partition("```")[0].splitlines()
     command = shown[0].removeprefix("$ amplint ").split()
-    done = amplint(*command, cwd=ROOT / "tests" / "tracing" / "programs", timeout=300)
+    done = torch_amplint(*command, cwd=ROOT / "tests" / "tracing" / "programs", timeout=300)
     said = [re.sub(r"PyTorch \S+:|[\d.]+", "#", line) for line in done.stderr.splitlines()]
     assert said[: len(shown) - 1] == [re.sub(r"PyTorch \S+:|[\d.]+", "#", line) for line in shown[1:]]
 
@@ -224,7 +226,7 @@ def test_a_block_of_a_program_is_traced(tmp_path: Path) -> None:
         f"import amplint\n{head}with amplint.trace(net, html=None, output='b.jsonl', steps=5) as record:\n{inside}"
         "print('after', record.totals.tried, record.first.operation, record.stopped)\n"
     )
-    done = subprocess.run([sys.executable, "block.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    done = torch_python("block.py", cwd=tmp_path, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "after 5 log 5 steps were traced"
     assert "the logarithm of zero" in done.stderr

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from program import amplint
+from forked import torch_amplint, torch_python
 
 pytest.importorskip("torch", reason="tracing needs torch: pip install 'amplint[verify]'")
 
@@ -54,8 +52,9 @@ def traced(folder: Path, work: str) -> dict[str, object]:
     """The first value of a script that is not finite; what the script prints is as without a trace."""
     path = folder / "train.py"
     path.write_text(SCRIPT.replace("WORK", work))
-    alone = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True, cwd=folder)
-    done = amplint("trace", "--device", "cpu", "--output", "t.jsonl", "train.py", cwd=folder, timeout=300)
+    alone = torch_python(path, cwd=folder)
+    assert alone.returncode == 0, alone.stderr
+    done = torch_amplint("trace", "--device", "cpu", "--output", "t.jsonl", "train.py", cwd=folder, timeout=300)
     assert done.stdout == alone.stdout, done.stderr
     run = json.loads((folder / "t.jsonl").read_text().splitlines()[-1])
     assert not run["not_again"]
