@@ -12,7 +12,8 @@ from pathlib import Path
 import misbehaving_pack
 import pytest
 from checkout import ROOT
-from program import amplint, environment, problems
+from forked import forked_amplint, forked_python
+from program import environment, problems
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("flake8") is None, reason="flake8 is not installed")
 
@@ -45,11 +46,13 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
+FLAKE8 = ("-m", "flake8", "--isolated", "--select", "AMP,BAD")
+
+
 def flake8(project: Path, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "flake8", "--isolated", "--select", "AMP,BAD", *arguments]
-    done = subprocess.run(command, cwd=project, env=environment(), input=stdin, capture_output=True)
-    assert done.stderr == b"", done.stderr.decode()
-    return subprocess.CompletedProcess(command, done.returncode, done.stdout.decode(), "")
+    done = forked_python(*FLAKE8, *arguments, cwd=project, stdin=stdin)
+    assert done.stderr == "", done.stderr
+    return done
 
 
 def lines(output: str) -> list[str]:
@@ -60,7 +63,7 @@ def lines(output: str) -> list[str]:
 
 def check_equal(project: Path, *paths: str) -> list[str]:
     """What flake8 and amplint both say about the paths."""
-    own = amplint("--no-cache", *paths, cwd=project)
+    own = forked_amplint("--no-cache", *paths, cwd=project)
     assert problems(own) == []
     inside = flake8(project, *paths)
     assert lines(inside.stdout) == lines(own.stdout)
@@ -73,7 +76,12 @@ def test_the_same_findings_in_the_fixtures(project: Path) -> None:
         for file in [*sorted(folder.glob("flagged_*.py"))[:4], *sorted(folder.glob("clean_*.py"))[:1]]:
             if ".fixed" not in file.name:
                 shutil.copy(file, project / f"{folder.name}_{file.name}")
-    assert len(check_equal(project, ".")) > 10
+    found = check_equal(project, ".")
+    assert len(found) > 10
+    anew = subprocess.run(
+        [sys.executable, *FLAKE8, "."], cwd=project, env=environment(), capture_output=True, text=True
+    )
+    assert (lines(anew.stdout), anew.stderr) == (found, "")
 
 
 def test_rows_and_columns(project: Path) -> None:
@@ -138,7 +146,7 @@ def test_stdin(project: Path) -> None:
     text = "x = 'ä'; flags_here\n".encode()
     assert flake8(project, "-", stdin=text).stdout == "stdin:1:10: BAD006 Flagged\n"
     assert flake8(project, "--stdin-display-name", "sub/a.py", "-", stdin=text).stdout == ""
-    assert amplint("--stdin-filename", "sub/a.py", "-", cwd=project, stdin=text).stdout == ""
+    assert forked_amplint("--stdin-filename", "sub/a.py", "-", cwd=project, stdin=text).stdout == ""
 
 
 def test_syntax_errors_are_left_to_flake8(project: Path) -> None:
@@ -185,7 +193,7 @@ def run(model, batch):
 @pytest.mark.parametrize("switch", [["--extend-select", "AMP403"], ["--select", "AMP403,BAD"]])
 def test_a_code_that_is_named_switches_its_rule_on(project: Path, switch: list[str]) -> None:
     (project / "a.py").write_text(OPT_IN)
-    own = amplint("--no-cache", "--extend-select", "AMP403", cwd=project)
+    own = forked_amplint("--no-cache", "--extend-select", "AMP403", cwd=project)
     assert "AMP403" in own.stdout
     assert lines(flake8(project, *switch).stdout) == lines(own.stdout)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import misbehaving_pack
 import pytest
+from forked import forked_amplint
 from program import AMPLINT, amplint, environment, hear_interrupts, problems
 
 FLAGGED = "import torch\n\nflags_here\n"
@@ -49,7 +50,7 @@ def check_rest(done: subprocess.CompletedProcess[str], *wrong: str) -> None:
 @pytest.mark.parametrize("head", ["", AMP_HEAD], ids=["plain", "amp"])
 def test_a_syntax_error_is_a_finding_with_its_line(project: Path, head: str) -> None:
     (project / "broken.py").write_text(f"{head}x = 1\ndef f(:\n")
-    done = amplint("broken.py", "flagged.py", cwd=project)
+    done = forked_amplint("broken.py", "flagged.py", cwd=project)
     assert (done.returncode, problems(done)) == (1, [])
     row = 2 + head.count("\n")
     assert done.stdout.splitlines()[0].startswith(f"broken.py:{row}:7: AMP900 Syntax error: ")
@@ -60,7 +61,7 @@ def test_a_syntax_error_is_a_finding_with_its_line(project: Path, head: str) -> 
 def test_a_syntax_error_in_a_walk_matters_where_amp_is_used(project: Path) -> None:
     (project / "other.py").write_text("print 'python 2'\n")
     (project / "training.py").write_text(f"{AMP_HEAD}print 'python 2'\n")
-    done = amplint(".", cwd=project)
+    done = forked_amplint(".", cwd=project)
     assert [line.split(":")[0] for line in done.stdout.splitlines()] == ["flagged.py", "training.py"]
 
 
@@ -80,22 +81,22 @@ def test_a_syntax_error_in_a_walk_matters_where_amp_is_used(project: Path) -> No
 )
 def test_bytes_that_are_no_text(project: Path, data: bytes, message: str) -> None:
     (project / "strange.py").write_bytes(data)
-    check_rest(amplint(".", cwd=project), f"strange.py: {message}")
-    check_rest(amplint("flagged.py", "strange.py", cwd=project), f"strange.py: {message}")
+    check_rest(forked_amplint(".", cwd=project), f"strange.py: {message}")
+    check_rest(forked_amplint("flagged.py", "strange.py", cwd=project), f"strange.py: {message}")
 
 
 @pytest.mark.parametrize("data", [b"", b"\n", b"# nothing\n", b"\xef\xbb\xbf", b"\x0c\n", b"\r\r\n"])
 def test_files_with_nothing_in_them_are_clean(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "empty.py").write_bytes(data)
     for argument in ("empty.py", "."):
-        done = amplint(argument, cwd=tmp_path)
+        done = forked_amplint(argument, cwd=tmp_path)
         assert (done.returncode, done.stdout, problems(done)) == (0, "", [])
 
 
 def test_fifty_thousand_lines(project: Path) -> None:
     text = AMP_HEAD + "value = scaler\n" * 25_000 + "other = 1\n" * 25_000 + FLAGGED
     (project / "long.py").write_text(text)
-    done = amplint("long.py", cwd=project)
+    done = forked_amplint("long.py", cwd=project)
     assert (done.returncode, problems(done)) == (1, [])
     assert done.stdout == "long.py:50006:1: BAD006 Flagged\n"
 
@@ -149,7 +150,7 @@ def test_deep_nesting_is_checked_or_refused_in_one_line(project: Path) -> None:
 def test_patterns_that_people_write_are_checked(project: Path) -> None:
     case = "    case {'a': [A(x=(1, {'b': [y]})), *_]} if f(g(h([(1, 2)]))):  # ((((((((((((\n        pass\n"
     (project / "deep.py").write_text(f"{AMP_HEAD}match scaler:\n{case * 50}del ((a, [b]), c)\n")
-    done = amplint("flagged.py", "deep.py", cwd=project)
+    done = forked_amplint("flagged.py", "deep.py", cwd=project)
     assert (problems(done), done.returncode) == ([], 1)
 
 
@@ -157,7 +158,7 @@ def test_patterns_that_people_write_are_checked(project: Path) -> None:
 def test_deep_nesting_in_a_file_that_is_imported(project: Path, shape: str) -> None:
     (project / "helper.py").write_text(f"{AMP_HEAD}{NESTED[shape]}\n")
     (project / "uses.py").write_text(f"from helper import scaler\n{FLAGGED}scaler.update()\n")
-    done = amplint("flagged.py", "uses.py", cwd=project)
+    done = forked_amplint("flagged.py", "uses.py", cwd=project)
     assert (problems(done), done.returncode) == ([], 1)
 
 
@@ -166,7 +167,7 @@ def test_numbers_that_are_none(project: Path) -> None:
         clip = f"torch.nn.utils.clip_grad_norm_(model.parameters(), {limit})"
         text = f"{AMP_HEAD}def train(model, loss, optimizer):\n    scaler.scale(loss).backward()\n    {clip}\n"
         (project / f"number{at}.py").write_text(f"{text}    scaler.step(optimizer)\n    scaler.update()\n")
-    done = amplint("--select", "AMP101", ".", cwd=project)
+    done = forked_amplint("--select", "AMP101", ".", cwd=project)
     assert problems(done) == []
     assert done.stdout.count("AMP101") == 6
 
@@ -182,7 +183,7 @@ def test_a_finding_beside_deep_nesting_does_not_crash(project: Path) -> None:
 
 
 def test_missing_paths(project: Path) -> None:
-    done = amplint("absent.py", "flagged.py", "no/such/folder", cwd=project)
+    done = forked_amplint("absent.py", "flagged.py", "no/such/folder", cwd=project)
     check_rest(done, "absent.py: does not exist", "no/such/folder: does not exist")
 
 
@@ -190,7 +191,7 @@ def test_a_file_that_goes_away_or_is_none(project: Path) -> None:
     if not hasattr(os, "mkfifo"):
         pytest.skip("no named pipes on this system")
     os.mkfifo(project / "pipe.py")
-    check_rest(amplint("pipe.py", "flagged.py", cwd=project), "pipe.py: cannot be read: not a regular file")
+    check_rest(forked_amplint("pipe.py", "flagged.py", cwd=project), "pipe.py: cannot be read: not a regular file")
 
 
 @posix
@@ -202,7 +203,7 @@ def test_unreadable_files_and_folders(project: Path) -> None:
     (project / "secret.py").chmod(0)
     (project / "folder").chmod(0)
     try:
-        done = amplint(".", cwd=project)
+        done = forked_amplint(".", cwd=project)
     finally:
         (project / "folder").chmod(0o700)
     check_rest(done, "folder: cannot be read: Permission denied", "secret.py: cannot be read: Permission denied")
@@ -233,7 +234,7 @@ def test_unreadable_files_and_folders_for_another_user(project: Path) -> None:
 @pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="needs a file that cannot be read even by root")
 def test_a_file_on_which_reading_fails(project: Path) -> None:
     (project / "memory.py").symlink_to("/proc/self/mem")
-    check_rest(amplint(".", cwd=project), "memory.py: cannot be read: Input/output error")
+    check_rest(forked_amplint(".", cwd=project), "memory.py: cannot be read: Input/output error")
 
 
 @posix
@@ -242,9 +243,9 @@ def test_loops_of_links(project: Path) -> None:
     (project / "folder" / "up").symlink_to("..", target_is_directory=True)
     (project / "one.py").symlink_to("two.py")
     (project / "two.py").symlink_to("one.py")
-    done = amplint("one.py", "flagged.py", "folder", cwd=project)
+    done = forked_amplint("one.py", "flagged.py", "folder", cwd=project)
     check_rest(done, "one.py: is a loop of symbolic links")
-    done = amplint(".", cwd=project)
+    done = forked_amplint(".", cwd=project)
     assert done.stdout.splitlines() == [FLAGGED_LINE]
     assert all("loop of symbolic links" in line for line in problems(done))
 
@@ -275,7 +276,7 @@ def test_settings_that_are_of_no_use(project: Path, name: str, text: str, messag
     (project / "sub").mkdir()
     (project / "sub" / "flagged.py").write_text(FLAGGED)
     (project / "sub" / name).write_text(text)
-    done = amplint(".", cwd=project)
+    done = forked_amplint(".", cwd=project)
     assert len(problems(done)) == 1
     assert problems(done)[0].startswith(f"sub/{message}")
     check_rest(done, *problems(done))
@@ -285,7 +286,7 @@ def test_settings_that_are_of_no_use(project: Path, name: str, text: str, messag
 def test_a_folder_where_settings_are_expected(project: Path, name: str) -> None:
     (project / "sub" / name).mkdir(parents=True)
     (project / "sub" / "flagged.py").write_text(FLAGGED)
-    check_rest(amplint(".", cwd=project), f"sub/{name}: cannot be read: Is a directory")
+    check_rest(forked_amplint(".", cwd=project), f"sub/{name}: cannot be read: Is a directory")
 
 
 @pytest.mark.parametrize(
@@ -300,7 +301,7 @@ def test_a_folder_where_settings_are_expected(project: Path, name: str) -> None:
     ],
 )
 def test_options_that_are_of_no_use(project: Path, arguments: tuple[str, ...], message: str) -> None:
-    done = amplint("flagged.py", *arguments, cwd=project)
+    done = forked_amplint("flagged.py", *arguments, cwd=project)
     assert (done.returncode, done.stdout, len(problems(done))) == (2, "", 1)
     assert message in problems(done)[0]
 
@@ -320,20 +321,20 @@ def test_a_current_folder_that_is_gone(project: Path) -> None:
 def test_a_rule_that_crashes(project: Path) -> None:
     (project / "a.py").write_text("crashes_here\n")
     (project / "b.py").write_text("recurses_here\n")
-    done = amplint(".", cwd=project)
+    done = forked_amplint(".", cwd=project)
     crashed = "rule BAD001 crashed at misbehaving_rules/bad001_crashes.py:29: ValueError: no luck at all"
     check_rest(done, f"a.py: {crashed}", "b.py: nested too deeply to be checked")
 
 
 def test_a_crash_costs_no_more_than_the_findings_of_its_rule(project: Path) -> None:
     (project / "a.py").write_text("flags_here\ncrashes_here\nbabbles_here  # noqa: BAD010\n")
-    done = amplint("a.py", "flagged.py", cwd=project)
+    done = forked_amplint("a.py", "flagged.py", cwd=project)
     (line,) = problems(done)
     assert line.startswith("a.py: rule BAD001 and 1 more crashed at ")
     assert (done.stdout.splitlines(), done.returncode) == (["a.py:1:1: BAD006 Flagged", FLAGGED_LINE], 2)
     assert "Found 2 findings in 2 of 2 files" in done.stderr
     (project / "a.py").write_text("babbles_here\n")
-    (line,) = problems(amplint("a.py", cwd=project))
+    (line,) = problems(forked_amplint("a.py", cwd=project))
     assert line.startswith("a.py: rule BAD010 crashed at misbehaving_rules/bad010_babbles.py:") and line.endswith("...")
     assert len(f"error: {line}") == 200
 

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from program import AMPLINT, amplint, environment, on_a_terminal
+from forked import forked_amplint
+from program import AMPLINT, environment, on_a_terminal
 
 from amplint.report.escape import printable, quoted_path
 
@@ -75,7 +76,7 @@ def assert_harmless(done: subprocess.CompletedProcess[str]) -> None:
     ],
 )
 def test_reports_and_notes(tree: Path, arguments: tuple[str, ...]) -> None:
-    done = amplint("--no-cache", *arguments, cwd=tree)
+    done = forked_amplint("--no-cache", *arguments, cwd=tree)
     assert done.returncode == 1
     assert_harmless(done)
     if "full" in arguments:
@@ -92,7 +93,7 @@ def test_problems(tree: Path) -> None:
     for name in NAMES:
         (tree / name).write_bytes(b"GradScaler = 1\0")
     (tree / "link\x1b.py").symlink_to("link\x1b.py")
-    done = amplint(".", "absent\x1b[31m.py", *(f"gone{name}" for name in NAMES), cwd=tree)
+    done = forked_amplint(".", "absent\x1b[31m.py", *(f"gone{name}" for name in NAMES), cwd=tree)
     assert done.returncode == 2
     assert done.stderr.count("contains NUL bytes") == len(NAMES)
     assert_harmless(done)
@@ -115,7 +116,7 @@ def test_problems(tree: Path) -> None:
 )
 def test_arguments_that_are_repeated(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     (tmp_path / "clean.py").write_text("x = 1\n")
-    assert_harmless(amplint(*arguments, cwd=tmp_path))
+    assert_harmless(forked_amplint(*arguments, cwd=tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -127,13 +128,13 @@ def test_arguments_that_are_repeated(tmp_path: Path, arguments: tuple[str, ...])
 def test_settings_that_are_repeated(tmp_path: Path, text: str) -> None:
     (tmp_path / "amplint.toml").write_text(text)
     (tmp_path / "file.py").write_text("import torch\ntorch.autocast\n")
-    assert_harmless(amplint(".", cwd=tmp_path))
+    assert_harmless(forked_amplint(".", cwd=tmp_path))
 
 
 @posix
 @pytest.mark.parametrize("name", ["json", "jsonl"])
 def test_json_keeps_the_exact_text(tree: Path, name: str) -> None:
-    done = amplint("--no-cache", "--output-format", name, cwd=tree)
+    done = forked_amplint("--no-cache", "--output-format", name, cwd=tree)
     assert OBEYED.search(done.stdout) is None
     found = json.loads(done.stdout) if name == "json" else list(map(json.loads, done.stdout.splitlines()))
     assert {os.path.basename(one["filename"]) for one in found} == set(NAMES)
@@ -143,7 +144,7 @@ def test_json_keeps_the_exact_text(tree: Path, name: str) -> None:
 @posix
 @pytest.mark.parametrize("name", ["gitlab", "rdjson", "sarif"])
 def test_json_for_others_shows_nothing_that_a_terminal_obeys(tree: Path, name: str) -> None:
-    done = amplint("--no-cache", "--output-format", name, cwd=tree)
+    done = forked_amplint("--no-cache", "--output-format", name, cwd=tree)
     assert OBEYED.search(done.stdout) is None
     json.loads(done.stdout)
 
@@ -155,13 +156,13 @@ def test_bytes_of_a_file_name_that_are_no_text(tmp_path: Path) -> None:
             file.write(TRAINING)
     except OSError:
         pytest.skip("this file system has names of text only")
-    done = amplint("--no-cache", cwd=tmp_path)
+    done = forked_amplint("--no-cache", cwd=tmp_path)
     assert done.stdout.startswith(r"\udcff.py:2:")
 
 
 def test_marks_stand_below_what_they_mark(tmp_path: Path) -> None:
     (tmp_path / "marked.py").write_text(f"import torch\nname = '\t{ESC}{BIDI}'; scaler = torch.cuda.amp.GradScaler()\n")
-    lines = amplint("--output-format", "full", "marked.py", cwd=tmp_path).stdout.splitlines()
+    lines = forked_amplint("--output-format", "full", "marked.py", cwd=tmp_path).stdout.splitlines()
     row = next(index for index, line in enumerate(lines) if line.startswith("  2 |"))
     assert r"\x1b\u202e'" in lines[row]
     assert lines[row + 1].index("^") == lines[row].index("torch.cuda.amp.GradScaler")
@@ -182,7 +183,7 @@ def test_a_diff_in_a_pipe_is_exact_and_applies(tree: Path) -> None:
     applied = subprocess.run(["git", "apply", "-p0", "-"], cwd=tree, input=done.stdout, capture_output=True)
     assert (applied.returncode, applied.stderr) == (0, b"")
     after = {path.name: path.read_bytes() for path in tree.iterdir()}
-    assert amplint("--no-cache", "--fix", cwd=tree).returncode == 1  # the unknown suppressions remain
+    assert forked_amplint("--no-cache", "--fix", cwd=tree).returncode == 1  # the unknown suppressions remain
     assert after != before
     assert {path.name: path.read_bytes() for path in tree.iterdir()} == after
 
@@ -205,7 +206,7 @@ def test_a_diff_on_a_terminal_is_harmless(tree: Path, color: str) -> None:
 def test_evidence(tmp_path: Path, form: str) -> None:
     pytest.importorskip("torch")
     (tmp_path / f"<b>{NAMES[2]}").write_text(TRAINING)
-    done = amplint("verify", "--device", "cpu", "--output-format", form, cwd=tmp_path)
+    done = forked_amplint("verify", "--device", "cpu", "--output-format", form, cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout.count("pwned.py") >= 1
     assert "<b>c" not in done.stdout or form != "html"

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from program import AMPLINT, amplint, environment, problems
+from forked import forked_amplint
+from program import AMPLINT, environment, problems
 
 from amplint.system.reading import Unreadable, read_file
 
@@ -70,7 +71,7 @@ def tree(tmp_path: Path) -> Path:
 
 def look(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A run that may not take long, and checks the file that is in order."""
-    done = amplint("--no-cache", *(arguments or (".",)), cwd=tree, timeout=20)
+    done = forked_amplint("--no-cache", *(arguments or (".",)), cwd=tree, timeout=20)
     assert [line for line in done.stdout.splitlines() if "AMP101" in line], done.stderr
     return done
 
@@ -206,7 +207,7 @@ def test_wrappers_lie_below_the_settings(tree: Path, file: str) -> None:
     (tree / "sub").mkdir()
     file = file.format(outside=outside)
     (tree / "amplint.toml").write_text(f'[wrappers]\n"library" = "{file}"\n')
-    done = amplint("--no-cache", "flagged.py", cwd=tree)
+    done = forked_amplint("--no-cache", "flagged.py", cwd=tree)
     assert problems(done) == [
         f'amplint.toml:2: `wrappers.library`: "{file}" does not lie below the folder of the settings'
     ]
@@ -225,7 +226,7 @@ def test_imports_are_not_followed_out_of_the_project(tree: Path, inside: bool, l
     text = FLAGGED.replace("from torch.nn.utils import clip_grad_norm_", f"from {name} import clip")
     (tree / "flagged.py").write_text(text.replace("clip_grad_norm_(model.parameters(), 1.0)", "clip(model)"))
     (tree / link).symlink_to(target / "helper.py" if link == "helper.py" else target)
-    done = amplint("--no-cache", "flagged.py", cwd=tree)
+    done = forked_amplint("--no-cache", "flagged.py", cwd=tree)
     assert ("AMP101" in done.stdout) == inside, done.stdout
 
 

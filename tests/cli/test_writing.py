@@ -11,6 +11,7 @@ import demo_pack
 import meddling_pack
 import pytest
 from demo_run import SAFE
+from forked import forked_amplint
 from program import AMPLINT, amplint, environment, problems
 
 posix = pytest.mark.skipif(os.name != "posix", reason="links and modes of POSIX")
@@ -33,11 +34,11 @@ def test_a_link_that_leads_out_is_linted_and_not_fixed(given: str, tmp_path: Pat
     folder = tmp_path / "repository"
     folder.mkdir()
     (folder / "out.py").symlink_to("../outside.py")
-    done = amplint(given, cwd=folder, site=site)
+    done = forked_amplint(given, cwd=folder, site=site)
     assert (done.returncode, problems(done)) == (1, [])
     assert done.stdout == "out.py:1:1: DEM101 `demo_safe` is called [*]\n"
     for option in ("--fix", "--diff"):
-        done = amplint(given, option, cwd=folder, site=site)
+        done = forked_amplint(given, option, cwd=folder, site=site)
         assert problems(done) == ["out.py: is a link that leads out of the given paths; not fixed"]
         assert done.returncode == 2
     assert (tmp_path / "outside.py").read_text() == SAFE and (folder / "out.py").is_symlink()
@@ -50,13 +51,13 @@ def test_a_file_with_many_names_is_counted_and_fixed_once(tmp_path: Path, site: 
     (tmp_path / "a.py").symlink_to("sub/file.py")
     os.link(tmp_path / "sub" / "file.py", tmp_path / "z.py")
     os.link(tmp_path / "sub" / "file.py", tmp_path / "not found here")
-    done = amplint(".", "a.py", "sub/../sub/file.py", "--fix", cwd=tmp_path, site=site)
+    done = forked_amplint(".", "a.py", "sub/../sub/file.py", "--fix", cwd=tmp_path, site=site)
     assert (done.returncode, problems(done)) == (0, [])
     assert done.stderr == "Fixed 1 finding in 1 file\nNo findings remain in 1 file\n"
     assert {(tmp_path / name).read_text() for name in ("a.py", "z.py", "sub/file.py")} == {GOOD}
     assert (tmp_path / "a.py").is_symlink() and (tmp_path / "z.py").samefile(tmp_path / "sub" / "file.py")
     assert (tmp_path / "not found here").read_text() == SAFE
-    assert amplint(".", cwd=tmp_path, site=site).stderr == "No findings in 1 file\n"
+    assert forked_amplint(".", cwd=tmp_path, site=site).stderr == "No findings in 1 file\n"
 
 
 # -- others at work ---------------------------------------------------------------------------------------------------
@@ -69,7 +70,7 @@ def meddled(folder: Path, site: Path, *plan: str) -> subprocess.CompletedProcess
     (folder / "plan").mkdir()
     for number, content in enumerate(["", *plan]):
         (folder / "plan" / f"{number:03}").write_text(content)
-    done = amplint("--fix", "a.py", "--no-cache", cwd=folder, site=site)
+    done = forked_amplint("--fix", "a.py", "--no-cache", cwd=folder, site=site)
     shutil.rmtree(folder / "plan", ignore_errors=True)
     assert not folder.exists() or {path.name for path in folder.iterdir()} <= {"a.py"}
     return done
@@ -115,7 +116,7 @@ def test_a_report_replaces_the_old_one(tmp_path: Path, site: Path) -> None:
     report.write_text("old")
     report.chmod(0o640)
     (tmp_path / ".amplint-0123456789abcdef.tmp").write_text("half")
-    assert amplint("a.py", "--no-cache", "-o", "report.txt", cwd=tmp_path, site=site).returncode == 1
+    assert forked_amplint("a.py", "--no-cache", "-o", "report.txt", cwd=tmp_path, site=site).returncode == 1
     assert report.read_text() == "a.py:1:1: DEM101 `demo_safe` is called [*]\n"
     assert report.stat().st_mode & 0o777 == 0o640 or os.name != "posix"
     assert {path.name for path in tmp_path.iterdir()} == {"a.py", "report.txt"}
@@ -142,7 +143,7 @@ def test_an_old_report_outlives_a_disk_that_is_full(tmp_path: Path, site: Path) 
 
 def test_a_report_takes_the_place_of_no_code(tmp_path: Path, site: Path) -> None:
     (tmp_path / "a.py").write_text(SAFE)
-    done = amplint("-o", "./a.py", cwd=tmp_path, site=site)
+    done = forked_amplint("-o", "./a.py", cwd=tmp_path, site=site)
     assert done.returncode == 2
     assert problems(done)[0].startswith("`--output-file` would overwrite `a.py`, which is checked")
     assert (tmp_path / "a.py").read_text() == SAFE
@@ -172,9 +173,9 @@ def test_a_report_goes_through_no_link_out_of_its_folder(tmp_path: Path, site: P
     (folder / "nowhere").symlink_to("../absent")
     (folder / "inside").symlink_to("report.txt")
     for name in ("out", "nowhere"):
-        done = amplint("a.py", "-o", name, cwd=folder, site=site)
+        done = forked_amplint("a.py", "-o", name, cwd=folder, site=site)
         assert problems(done) == [f"{name}: cannot be written: it is a link that leads out of its folder"]
         assert done.returncode == 2
     assert (tmp_path / "mine").read_text() == "mine" and not (tmp_path / "absent").exists()
-    assert amplint("a.py", "-o", "inside", cwd=folder, site=site).returncode == 1
+    assert forked_amplint("a.py", "-o", "inside", cwd=folder, site=site).returncode == 1
     assert (folder / "inside").is_symlink() and (folder / "report.txt").read_text().startswith("a.py:1:1")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from checkout import ROOT
+from forked import forked_amplint
 from test_fixer import both, finding, replacing, text
 
 from amplint.diagnostics import FileReport
@@ -22,8 +22,7 @@ from amplint.source import Source
 
 
 def amplint(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "amplint", "--isolated", "--no-cache", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, encoding="utf-8")
+    return forked_amplint("--isolated", "--no-cache", *arguments, cwd=cwd)
 
 
 def fixture(shape: str) -> str:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from cached_project import caches, check, fresh_project, held, held_in, seal
-from program import AMPLINT, amplint, environment
+from forked import forked_amplint
+from program import AMPLINT, environment
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX users, modes and links")
 
@@ -39,7 +40,7 @@ def test_a_second_run_says_the_same_without_linting(project: Path) -> None:
 
 def test_an_editor_is_told_what_a_run_on_the_project_found_out(project: Path) -> None:
     def edit(text: str) -> str:
-        return amplint("-", "--stdin-filename", "file1.py", cwd=project, stdin=text.encode()).stdout
+        return forked_amplint("-", "--stdin-filename", "file1.py", cwd=project, stdin=text.encode()).stdout
 
     check(project)
     told = held(project)
@@ -67,7 +68,7 @@ def test_a_file_that_is_named_is_not_taken_for_one_that_was_walked_by(project: P
     assert "broken.py" not in check(project)
     named = [f"file{number}.py" for number in range(20)]
     for _ in range(2):
-        assert "broken.py:1:5: AMP900" in amplint(*named, "broken.py", cwd=project).stdout
+        assert "broken.py:1:5: AMP900" in forked_amplint(*named, "broken.py", cwd=project).stdout
         assert "broken.py" not in check(project)
 
 

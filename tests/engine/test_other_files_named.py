@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
-from program import AMPLINT, environment
+from forked import forked_amplint
 from project import found_in, project
 
 REGION = """
@@ -201,8 +200,7 @@ def test_what_the_other_file_does_is_underlined_from_end_to_end(
 ) -> None:
     train = ENTERS.format(entering=entering)
     root = project(tmp_path, layers=MASKED, train=train, loop=LOOP)
-    command = [*AMPLINT, ".", "--select", "AMP303", "--output-format", "json", "--no-cache"]
-    done = subprocess.run(command, cwd=root, env=environment(None), capture_output=True, text=True, check=False)
+    done = forked_amplint(".", "--select", "AMP303", "--output-format", "json", "--no-cache", cwd=root)
     (found,) = json.loads(done.stdout)
     (other,) = (each for each in found["related"] if each["filename"].endswith("train.py"))
     start, end = other["location"], other["end_location"]
@@ -228,7 +226,6 @@ def test_where_mixed_precision_is_used_is_said(tmp_path: Path, code: str, module
 
 def noted(root: Path, *named: str, code: str = "AMP303") -> list[str]:
     """Which other files the notes of a rule end with in a run on some files."""
-    command = [*AMPLINT, *named, "--select", code, "--output-format", "json", "--no-cache"]
-    done = subprocess.run(command, cwd=root, env=environment(None), capture_output=True, text=True, check=False)
+    done = forked_amplint(*named, "--select", code, "--output-format", "json", "--no-cache", cwd=root)
     said = (re.search(r"; ((?:another file|[\w/]+\.py:\d+) .*)", each["note"]) for each in json.loads(done.stdout))
     return [one[1] for one in said if one]

@@ -8,7 +8,7 @@ from pathlib import Path
 import demo_pack
 import pytest
 from demo_run import SAFE
-from program import amplint
+from forked import forked_amplint
 
 FORMATS = ("json", "sarif", "gitlab", "rdjson")
 
@@ -17,7 +17,7 @@ def addresses(folder: Path, site: Path) -> list[str | None]:
     """The address of the page of DEM101 in each format, and the text of the page in SARIF."""
     (folder / "a.py").write_text(SAFE)
     options = [word for name in FORMATS for word in ("--output-format", f"{name}={name}")]
-    assert amplint("--no-cache", *options, "a.py", cwd=folder, site=site).returncode == 1
+    assert forked_amplint("--no-cache", *options, "a.py", cwd=folder, site=site).returncode == 1
     array, sarif, gitlab, rdjson = (json.loads((folder / name).read_text()) for name in FORMATS)
     (rule,) = sarif["runs"][0]["tool"]["driver"]["rules"]
     assert rule["help"]["markdown"].startswith("Calls of demo_safe.\n\n## What it does\n")

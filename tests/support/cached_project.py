@@ -10,7 +10,8 @@ from typing import Any
 
 import misbehaving_pack
 import pytest
-from program import amplint, problems
+from forked import forked_amplint
+from program import problems
 
 from amplint.diagnostics import Applicability, Diagnostic, Edit, FileReport, Fix, Related
 from amplint.engine import cache_storage
@@ -74,7 +75,7 @@ def held_in(file: Path) -> list[dict[str, list[Any]]]:
 
 
 def check(project: Path, *arguments: str) -> str:
-    done = amplint(*arguments, ".", cwd=project)
+    done = forked_amplint(*arguments, ".", cwd=project)
     assert (done.returncode, problems(done)) == (1, [])
     return done.stdout
 
@@ -88,7 +89,7 @@ def no_cache(project: Path, why: str, *arguments: str, chosen: bool = False) -> 
     """The run says the same; why it will not be faster only to those who ask, or who have `chosen` where the cache lies."""
     cold = _cold(project)
     for verbose in ((), ("--verbose",)):
-        done = amplint(*verbose, *arguments, ".", cwd=project)
+        done = forked_amplint(*verbose, *arguments, ".", cwd=project)
         assert (done.returncode, problems(done), done.stdout) == (1, [], cold)
         said = [line for line in done.stderr.splitlines() if "cached" in line]
         assert len(said) == bool(verbose or chosen)

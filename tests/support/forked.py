@@ -31,8 +31,10 @@ _AMPLINT = (
     "amplint.engine.driven",
     "amplint.engine.linter",
     "amplint.engine.suppression",
+    "amplint.flake8_plugin",
     "amplint.report.concise",
     "amplint.report.full",
+    "flake8.main.cli",
     *(f"amplint_rules.{path.stem}" for path in sorted((ROOT / "rules").glob("amp*.py"))),
 )
 _TORCH = (
@@ -106,6 +108,11 @@ def forked_amplint(
 ) -> subprocess.CompletedProcess[str]:
     """Run `amplint` with these arguments, as `program.amplint` does."""
     return _run(["-m", "amplint", *map(str, arguments)], False, cwd, timeout, site, stdin)
+
+
+def forked_python(*arguments: str | Path, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
+    """Run what would follow `python`."""
+    return _run([*map(str, arguments)], False, cwd, 120, stdin=stdin)
 
 
 def torch_amplint(*arguments: str | Path, cwd: Path, timeout: float = 120) -> subprocess.CompletedProcess[str]:
