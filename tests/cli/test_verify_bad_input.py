@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from forked import torch_python
 from program import hear_interrupts
 from test_cli_verify import DEVICE, LOOP
 from test_cli_verify import amplint as in_this_process
@@ -27,11 +28,9 @@ def code(tmp_path: Path) -> Path:
 
 
 def amplint(folder: Path, *arguments: str, script: str = "") -> subprocess.CompletedProcess[str]:
-    """Run the program for real; `script` runs before it."""
+    """Run the program in a process of its own; `script` runs before it."""
     start = ("-c", f"{script}\nfrom amplint.cli.main import main; main()") if script else ("-m", "amplint")
-    return subprocess.run(
-        [sys.executable, *start, *arguments], cwd=folder, capture_output=True, text=True, encoding="utf-8", timeout=300
-    )
+    return torch_python(*start, *arguments, cwd=folder, timeout=300)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from browser import answer, assert_charts_fit_paper, assert_fits_a_phone
 from checkout import ROOT
+from forked import torch_amplint
 from jsonschema import Draft202012Validator
 from program import AMPLINT, amplint, environment, hear_interrupts, problems
 
@@ -32,7 +33,7 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def profiled(*arguments: str | Path, cwd: Path = PROGRAMS) -> subprocess.CompletedProcess[str]:
-    return amplint("profile", *arguments, cwd=cwd, timeout=500)
+    return torch_amplint("profile", *arguments, cwd=cwd, timeout=500)
 
 
 def written(path: Path) -> dict[str, Any]:
@@ -45,7 +46,10 @@ def written(path: Path) -> dict[str, Any]:
 def test_a_program_is_run_in_all_modes_without_a_gpu(tmp_path: Path) -> None:
     pytest.importorskip("bokeh", reason="pages need bokeh: pip install 'amplint[trace]'")
     page, numbers = tmp_path / "page.html", tmp_path / "profile.json"
-    done = profiled("--device", "cuda-emulated", *SHORT, "--output", numbers, "--html", page, "healthy.py")
+    options = ("--device", "cuda-emulated", *SHORT, "--output", numbers, "--html", page)
+    done = amplint(
+        "profile", *options, "healthy.py", cwd=PROGRAMS, timeout=500
+    )  # as by a user, in a process of its own
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("amplint profile: healthy.py on cuda-emulated (")
     assert "Which mode is faster cannot be measured without a GPU." in done.stdout
@@ -143,7 +147,7 @@ def test_a_program_that_needs_a_gpu_is_told_of_the_emulated_one(tmp_path: Path) 
         pytest.skip("there is a GPU")
     (tmp_path / "gpu.py").write_text("import torch\ntorch.nn.Linear(4, 1).cuda()\n")
     for command in ("profile", "trace"):
-        done = amplint(command, "--device", "cpu", "gpu.py", cwd=tmp_path, timeout=500)
+        done = torch_amplint(command, "--device", "cpu", "gpu.py", cwd=tmp_path, timeout=500)
         assert "the program asks for a GPU: try --device cuda-emulated" in done.stdout + done.stderr, command
 
 

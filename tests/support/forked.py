@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -80,23 +81,32 @@ class Forked:
         socket.send_fds(server, [order[:1]], files)
         server.sendall(order[1:])
         theirs.close()
-        self._heard = self._answers.makefile()
-        self.pid = int(self._heard.readline())
+        self.pid = self._number()
 
     def __enter__(self) -> Forked:
         return self
 
     def __exit__(self, *raised: object) -> None:
         self.wait()
-        self._heard.close()
         self._answers.close()
 
     def wait(self, timeout: float | None = None) -> int:
         """The exit code, as `subprocess.Popen.returncode` has it; TimeoutError where it has not ended."""
         if self.returncode is None:
             self._answers.settimeout(timeout)
-            self.returncode = int(self._heard.readline())
+            self.returncode = self._number()
         return self.returncode
+
+    def poll(self) -> int | None:
+        """The exit code; None where it has not ended."""
+        has_ended = self.returncode is not None or select.select([self._answers], [], [], 0)[0]
+        return self.wait() if has_ended else None
+
+    def _number(self) -> int:
+        told = b""
+        while not told.endswith(b"\n"):
+            told += self._answers.recv(1)
+        return int(told)
 
     def kill(self) -> None:
         if self.returncode is None:

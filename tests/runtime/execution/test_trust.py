@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import IO
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="the author's function needs torch: pip install 'amplint[verify]'")
 
-from program import amplint, problems  # noqa: E402
+from forked import Forked, torch_amplint  # noqa: E402
+from program import problems  # noqa: E402
 
 from amplint.diagnostics import Diagnostic  # noqa: E402
 from amplint.engine.fixed_text import apply  # noqa: E402
@@ -67,6 +72,20 @@ def copies() -> Iterator[Path]:
 
 
 @pytest.fixture
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The author's function runs in a process that has PyTorch from the beginning, where how it begins does not matter."""
+
+    def process(
+        command: Sequence[str], *, stdin: IO[bytes], stdout: IO[bytes], env: dict[str, str], cwd: str, **_: object
+    ) -> Forked:
+        assert command[:4] == [sys.executable, "-I", "-B", "-c"]
+        with open(os.devnull, "wb") as nowhere:
+            return Forked(command[3:], torch=True, cwd=cwd, env=env, streams=(stdin, stdout, nowhere))
+
+    monkeypatch.setattr(running, "subprocess", SimpleNamespace(Popen=process, DEVNULL=subprocess.DEVNULL))
+
+
+@pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A project of a package with a loss that reading does not get through."""
     package = tmp_path / "project" / "losses"
@@ -102,12 +121,14 @@ def test_a_function_is_run_before_the_fix_and_after(tree: Path, copies: Path) ->
     assert (int(found.before[NON_FINITE]) > 0, found.after[NON_FINITE]) == (True, 0)
 
 
+@pytest.mark.usefixtures("forked")
 def test_a_constant_at_the_top_has_run_too(tree: Path, copies: Path) -> None:
     text = LOSS.replace("1e-8", "EPS").replace("def charbonnier", "EPS = 1e-8\n\n\ndef charbonnier")
     found = outcome(tree, copies, text=text, after=text.replace("EPS = 1e-8", "EPS = 1e-5"))
     assert found.verdict != NOT_REPLAYABLE, found.reason
 
 
+@pytest.mark.usefixtures("forked")
 def test_a_module_is_made_with_small_sizes_and_that_is_said(tree: Path, copies: Path) -> None:
     found = outcome(tree, copies, "AMP305")
     assert (found.verdict, found.reference["run"]) == (CONFIRMED, "Head.forward"), found.reason
@@ -135,6 +156,7 @@ class Criterion(nn.Module):
 """
 
 
+@pytest.mark.usefixtures("forked")
 def test_dictionaries_and_settings_are_made_up(tree: Path, copies: Path) -> None:
     (tree / "losses" / "__init__.py").write_text("")
     found = outcome(tree, copies, "AMP305", CRITERION)
@@ -155,11 +177,13 @@ WRONG = {
 }
 
 
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize("what", WRONG)
 def test_a_wrong_repair_is_refuted(tree: Path, copies: Path, what: str) -> None:
     assert outcome(tree, copies, after=LOSS.replace(*WRONG[what])).verdict == REFUTED
 
 
+@pytest.mark.usefixtures("forked")
 def test_a_function_that_was_never_right_must_still_mean_the_same(tree: Path, copies: Path) -> None:
     never = LOSS.replace("d * d + 1e-8", "d * d * 0 + 1e-8")
     fixed = never.replace("d = a - b", "d = (a - b).float()")
@@ -167,6 +191,7 @@ def test_a_function_that_was_never_right_must_still_mean_the_same(tree: Path, co
     assert outcome(tree, copies, text=never, after=fixed.replace("+ 1e-8", "+ 1e-4")).verdict == REFUTED
 
 
+@pytest.mark.usefixtures("forked")
 def test_switching_autocast_off_is_no_repair(tree: Path, copies: Path) -> None:
     found = outcome(
         tree, copies, "AMP305", after=LOSS.replace("dtype=torch.float16)\n    def", "enabled=False)\n    def")
@@ -174,6 +199,7 @@ def test_switching_autocast_off_is_no_repair(tree: Path, copies: Path) -> None:
     assert (found.verdict, found.reason) == (REFUTED, "with the fix, the half precision of products is lost")
 
 
+@pytest.mark.usefixtures("forked")
 def test_what_else_is_changed_is_named(tree: Path, copies: Path) -> None:
     after = LOSS.replace("torch.sqrt(d * d", "torch.sqrt(d.float() ** 2").replace("scaler.update()", "pass")
     found = outcome(tree, copies, after=after)
@@ -181,6 +207,7 @@ def test_what_else_is_changed_is_named(tree: Path, copies: Path) -> None:
     assert found.reason == "the change does more than is replayed: `pass`, `scaler.update()`"
 
 
+@pytest.mark.usefixtures("forked")
 def test_an_error_that_is_not_the_findings_proves_nothing(tree: Path, copies: Path) -> None:
     (tree / "losses" / "helpers.py").write_text("def reduced(loss):\n    return loss.clamp(-1e6, 1e6).mean()\n")
     found = outcome(tree, copies)
@@ -188,6 +215,7 @@ def test_an_error_that_is_not_the_findings_proves_nothing(tree: Path, copies: Pa
     assert found.reason.startswith("`charbonnier` raises for another reason (RuntimeError: value cannot be converted")
 
 
+@pytest.mark.usefixtures("forked")
 def test_what_cannot_be_called_is_told(tree: Path, copies: Path) -> None:
     (tree / "losses" / "helpers.py").write_text("def reduced(loss):\n    return loss.of_no_such_name()\n")
     found = outcome(tree, copies)
@@ -278,7 +306,7 @@ def _verify(
         "--evidence",
         str(kept),
     )
-    done = amplint("verify", path, *usual, *options, cwd=at or tree)
+    done = torch_amplint("verify", path, *usual, *options, cwd=at or tree)
     assert (done.returncode, problems(done)) == (0, []), done.stderr
     return [json.loads(line) for line in kept.read_text("utf-8").splitlines()], done.stdout
 
