@@ -158,18 +158,25 @@ class Entries:
                 return found
             found |= more
 
+    @cached_property
+    def _called(self) -> dict[str, frozenset[str]]:
+        """The functions that each function calls itself."""
+        return {
+            key: frozenset(event.function for event in events_in(function.body) if isinstance(event, Call))
+            for key, function in self.graphs.items()
+        }
+
     def _overridden(self, info: ClassInfo) -> dict[str, Function]:
-        """The graphs that stand for the methods of the bases in an instance of this class."""
+        """The graphs that stand for the methods of the bases in an instance of this class, but for those that `super()` calls."""
         replaced: dict[str, Function] = {}
-        for base in info.lineage[1:]:
+        called_on: dict[str, set[str]] = {}
+        for heir, base in zip(info.lineage, info.lineage[1:]):
+            for name, node in heir.methods.items():
+                called_on.setdefault(name, set()).update(self._called.get(self._program.key(node), ()))
             for name, node in base.methods.items():
-                own = info.methods.get(name)
-                if own is None:
-                    continue
-                key, graph = self._program.key(node), self.graphs[self._program.key(own)]
-                calls_base = any(isinstance(event, Call) and event.function == key for event in events_in(graph.body))
-                if not calls_base:
-                    replaced[key] = graph
+                own, key = info.methods.get(name), self._program.key(node)
+                if own is not None and key not in called_on.get(name, ()):
+                    replaced[key] = self.graphs[self._program.key(own)]
             inert = (self._program.key(base.methods[name]) for name in sorted(info.inert & base.methods.keys()))
             replaced.update((key, changed(self.graphs[key], body=Seq(()))) for key in inert if key in self.graphs)
         return replaced
