@@ -31,12 +31,16 @@ class PassedArguments:
         self._abroad = abroad
         self._calls: dict[cst.Module, dict[str, list[cst.Call]]] = {}
         self._running: dict[cst.FunctionDef, list[cst.Call]] = {}
+        self._given: dict[cst.Param, list[cst.BaseExpression]] = {}
 
-    def of(self, param: cst.Param) -> Iterator[cst.BaseExpression]:
+    def of(self, param: cst.Param) -> list[cst.BaseExpression]:
         """What the calls in sight give to a parameter; other files may call the function, too."""
-        function = self._tree.enclosing(param, cst.FunctionDef)
-        if not isinstance(function, cst.FunctionDef):
-            return
+        if param not in self._given:
+            function = self._tree.enclosing(param, cst.FunctionDef)
+            self._given[param] = list(self._given_to(function, param)) if isinstance(function, cst.FunctionDef) else []
+        return self._given[param]
+
+    def _given_to(self, function: cst.FunctionDef, param: cst.Param) -> Iterator[cst.BaseExpression]:
         for call in self.calls_of(function):
             given = given_by(call, function, param.name.value)
             if given is not None:
