@@ -41,6 +41,7 @@ class ImportGraph:
         self._around: dict[Path, list[Path]] = {}
         self._imported: dict[Path, frozenset[Path]] = {}
         self._families: dict[Path, frozenset[Path]] = {}
+        self._users: dict[Path, frozenset[Path]] = {}
 
     def _recent(self, path: Path) -> Content:
         """The content of a file, as long as it is one of those that were asked for last."""
@@ -154,9 +155,14 @@ class ImportGraph:
     def family(self, path: Path) -> frozenset[Path]:
         """The files that are led to together with a file: what one of them makes may be handed to another."""
         if path not in self._families:
-            users = _closure([path], lambda each: self._importers.get(each, ()))
-            self._families[path] = _closure(users, self.imported)
+            self._families[path] = _closure(self.users(path), self.imported)
         return self._families[path]
+
+    def users(self, path: Path) -> frozenset[Path]:
+        """The files from which imports lead to a file, itself among them."""
+        if path not in self._users:
+            self._users[path] = _closure([path], lambda each: self._importers.get(each, ()))
+        return self._users[path]
 
     def connected(self, path: Path) -> frozenset[Path]:
         """The files that imports lead to from a file, in either direction, over however many others."""

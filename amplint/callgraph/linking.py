@@ -172,6 +172,9 @@ class Links:
                         given = True
                         yield each
         assigning = [] if given else [path for path in family if self._assigns(path, name)]
+        users = self.graph.users(caller)
+        # What others assign to the name is another thing, where those that lead here assign it themselves.
+        assigning = [path for path in assigning if path in users] or assigning
         for path in assigning if len(assigning) <= _MOST_ASSIGNING else ():
             yield from self._assigned(path, name, element)
 
