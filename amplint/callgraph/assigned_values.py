@@ -63,6 +63,19 @@ class AssignedValues:
         """
         return self._of(path).names.get(name, ())
 
+    def made(self, path: Path, name: str) -> list[tuple[ast.Call, Scope]]:
+        """The calls of a file that make what it gives to a name: not those that are given what has the name already, as
+        `DistributedDataParallel(model)` is; none where anything but a call may be given to it.
+
+        Args:
+            path: the file.
+            name: the name.
+        """
+        given = [(each.value, each.scope) for each in self.of(path, name) if each.to != PARAMETER]
+        new = [(value, scope) for value, scope in given if name not in _names_in(value)]
+        calls = [(value, scope) for value, scope in new if isinstance(value, ast.Call)]
+        return calls if len(calls) == len(new) else []
+
     def calls(self, path: Path) -> Sequence[tuple[ast.Call, Scope]]:
         """The calls in a file."""
         return self._of(path).calls
@@ -127,6 +140,10 @@ def _to_target(target: ast.expr, value: ast.expr, scope: Scope, part: int = -1) 
         yield target.id, AssignedValue(NAME, value, scope, part)
     elif isinstance(target, ast.Attribute):
         yield target.attr, AssignedValue(ATTRIBUTE, value, scope, part)
+
+
+def _names_in(value: ast.expr) -> set[str]:
+    return {each.id for each in ast.walk(value) if isinstance(each, ast.Name)}
 
 
 def spelling_of(node: ast.expr) -> str:

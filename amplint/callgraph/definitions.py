@@ -189,6 +189,19 @@ class Definitions:
         module = next((bound.modules[name] for bound in self._bound(path, scope) if name in bound.modules), None)
         return self._graph.find(module, path) if module is not None else None
 
+    def is_of_library(self, path: Path, name: str, scope: Scope = None) -> bool:
+        """Whether a name is imported, and from no file of the project.
+
+        Args:
+            path: the file.
+            name: the name, or one behind modules: `timm.create_model`.
+            scope: the function in which the name stands, whose own imports come first.
+        """
+        root = name.partition(".")[0]
+        module = next((bound.modules[root] for bound in self._bound(path, scope) if root in bound.modules), "")
+        homes = (module, module.rpartition(".")[0])
+        return bool(module) and not any(self._graph.find(each, path) for each in homes if each)
+
 
 def _unfolded(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements of a body and of the blocks in it, but not of functions and classes."""

@@ -67,6 +67,20 @@ class HeldValues:
             elif not element:
                 yield from self._of_given(path, given, name, 0)
 
+    def is_made_by_libraries(self, path: Path, name: str) -> bool:
+        """Whether libraries make all that a file gives to a name, and not of what they are handed, as containers and wrappers.
+
+        Args:
+            path: the file.
+            name: the name.
+        """
+        makers = self._assigned_values.made(path, name)
+        return bool(makers) and all(
+            self.definitions.is_of_library(path, spelling_of(each.func), scope)
+            and not (containers.is_container(each) or spelling_of(each.func).rpartition(".")[2] in _HANDS_ON)
+            for each, scope in makers
+        )
+
     def handed_to(self, function: Definition, name: str, path: Path, element: str = "") -> Iterator[Held]:
         """What the calls in a file give a function as the parameter of some name.
 

@@ -172,9 +172,8 @@ class Links:
                         given = True
                         yield each
         assigning = [] if given else [path for path in family if self._assigns(path, name)]
-        users = self.graph.users(caller)
-        # What others assign to the name is another thing, where those that lead here assign it themselves.
-        assigning = [path for path in assigning if path in users] or assigning
+        if self._is_made_by_libraries(name, [path for path in assigning if path in self.graph.users(caller)]):
+            return
         for path in assigning if len(assigning) <= _MOST_ASSIGNING else ():
             yield from self._assigned(path, name, element)
 
@@ -182,6 +181,11 @@ class Links:
         """The functions and classes of a file that have a parameter of some name."""
         tops = self._values.definitions.top(path)
         return [Definition(path, each) for each in tops if takes(each, name)]
+
+    def _is_made_by_libraries(self, name: str, users: list[Path]) -> bool:
+        """Whether some files, which lead to code that uses a name, have libraries make all that they give it: then what other
+        files call so is another thing."""
+        return bool(users) and all(self._values.is_made_by_libraries(path, name) for path in users)
 
     def _assigns(self, path: Path, name: str) -> bool:
         content = self.graph.content(path)

@@ -181,18 +181,29 @@ def test_a_name_for_objects_of_many_classes_says_nothing(tmp_path: Path) -> None
 
 def test_a_name_that_most_files_assign_says_nothing(tmp_path: Path) -> None:
     def users(count: int) -> Path:
-        plain = {f"user{number}": "import engine\ncriterion = None" for number in range(count - 1)}
+        plain = {f"user{number}": "import engine\ncriterion = None" for number in range(count - 2)}
         return project(tmp_path / str(count), losses=LOSSES, engine="", last=f"{MAKES}import engine", **plain)
 
     assert targets(users(60), Target("", "criterion", True)) == {"losses.py Focal"}
     assert targets(users(61), Target("", "criterion", True)) == set()
 
 
-def test_what_others_assign_to_the_name_is_another_thing(tmp_path: Path) -> None:
-    root = project(tmp_path, losses=LOSSES, engine="", tools=MAKES, run="import engine, tools\ncriterion = make(args)")
-    assert targets(root, Target("", "criterion", True)) == set()
-    root = project(tmp_path, run="import engine, tools\nloss_fn = make(args)")
-    assert targets(root, Target("", "criterion", True)) == {"losses.py Focal"}
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        ("from timm import create_model\ncriterion = create_model(args)", set()),
+        ("import timm\ncriterion = timm.create_model(args)\ncriterion = wrap(criterion)", set()),
+        ("import torch\ncriterion = torch.nn.DataParallel(losses[0])", {"losses.py Focal"}),
+        ("criterion = make(args)", {"losses.py Focal"}),
+        ("def make(args): ...\ncriterion = make(args)", {"losses.py Focal"}),
+        ("from tools import make\ncriterion = make(args)", {"losses.py Focal"}),
+        ("import timm\ncriterion = parts['loss'] if parts else timm.create_model(args)", {"losses.py Focal"}),
+        ("import timm\nloss_fn = timm.create_model(args)", {"losses.py Focal"}),
+    ],
+)
+def test_what_libraries_make_is_not_what_another_file_calls_so(tmp_path: Path, run: str, expected: set[str]) -> None:
+    root = project(tmp_path, losses=LOSSES, engine="", tools=MAKES, run=f"import engine, tools\n{run}")
+    assert targets(root, Target("", "criterion", True)) == expected
 
 
 def test_a_method_that_no_class_defines_is_not_searched_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
