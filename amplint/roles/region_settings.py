@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import takewhile
 
 import libcst as cst
 
 from amplint.model.events import Region
 from amplint.model.torch import names as torch_names
-from amplint.model.torch.precision import ANY_HALF, DEFAULT_DTYPE, DTYPES, EITHER_HALF, FLOAT32
+from amplint.model.torch.precision import ANY_HALF, DEFAULT_DTYPE, DTYPES, EITHER_HALF, FLOAT16, FLOAT32
 from amplint.roles.context_values import ContextValues
 from amplint.roles.unpacked_arguments import UnpackedArguments
 from amplint.syntax.classes import Classes
@@ -23,6 +24,7 @@ _DTYPES = {
 _PRESENT = frozenset({"cuda", "mps", "cpu"})
 """Device types between which programs choose by what is there."""
 _OF_DEVICE = frozenset({"torch.device", "builtins.str"})
+_SCALERS = torch_names.GRAD_SCALER - {name for name, device in torch_names.GRAD_SCALER_DEVICE.items() if device == "cpu"}
 _MOST_STEPS = 8
 
 UNKNOWN_REGION = Region("?", "?", "maybe")
@@ -83,8 +85,14 @@ class RegionSettings:
         """The dtypes that a region may be given."""
         node = given.get("dtype")
         if node is None or (isinstance(node, cst.Name) and node.value == "None"):
-            return {DEFAULT_DTYPE.get(device, EITHER_HALF)}
+            default = FLOAT16 if device == "?" and self._speaks_of_scalers else EITHER_HALF
+            return {DEFAULT_DTYPE.get(device, default)}
         return self._dtypes(node, 0)
+
+    @cached_property
+    def _speaks_of_scalers(self) -> bool:
+        """Whether the file names a scaler's class: whichever device a run chooses, the author has one of float16 in mind."""
+        return bool(self._names.references(_SCALERS))
 
     def dtype(self, node: cst.BaseExpression) -> str:
         """The dtype that an expression names, "half" for one of both; "?" when it is chosen elsewhere."""
