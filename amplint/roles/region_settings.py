@@ -24,7 +24,9 @@ _DTYPES = {
 _PRESENT = frozenset({"cuda", "mps", "cpu"})
 """Device types between which programs choose by what is there."""
 _OF_DEVICE = frozenset({"torch.device", "builtins.str"})
-_SCALERS = torch_names.GRAD_SCALER - {name for name, device in torch_names.GRAD_SCALER_DEVICE.items() if device == "cpu"}
+_SCALERS = torch_names.GRAD_SCALER - {
+    name for name, device in torch_names.GRAD_SCALER_DEVICE.items() if device == "cpu"
+}
 _MOST_STEPS = 8
 
 UNKNOWN_REGION = Region("?", "?", "maybe")
