@@ -62,7 +62,8 @@ no cast helps, and you get no fix: clamp the operand, or compute the layer that 
 A value is taken for float16 only where the project shows it: layers and matrix products inside the region, a sigmoid
 of what a model from elsewhere gives back, and what callers in other files hand over. Parameters of functions that
 nothing in the project calls are not judged, nor are positive powers, and exponentials that a later `log` or division
-normalises. `log(sigmoid(x))` without anything between is left to `log-of-softmax` (AMP305).
+normalises. What runs only where `self.training` does not hold counts as code without gradients.
+`log(sigmoid(x))` without anything between is left to `log-of-softmax` (AMP305).
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#cuda-op-specific-behavior

@@ -11,6 +11,7 @@ from amplint.dtypes.calls import Calls
 from amplint.dtypes.expressions import BINARY
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.precision_tests import side_without_amp
+from amplint.dtypes.training_tests import evaluated
 from amplint.dtypes.values import (
     UNKNOWN,
     Arguments,
@@ -20,7 +21,7 @@ from amplint.dtypes.values import (
     Tensor,
     Value,
 )
-from amplint.model.events import Region
+from amplint.model.events import NO_GRAD, Region
 
 
 class Statements(Calls):
@@ -56,7 +57,7 @@ class Statements(Calls):
             frame.variables[node.name.value] = Class(node)
         elif isinstance(node, cst.Match):
             self.evaluate(node.subject, frame)
-            self._branches([case.body for case in node.cases], frame, {}, exhaustive=False)
+            self._branches([None, *(case.body for case in node.cases)], frame, {})
         elif isinstance(node, cst.BaseSmallStatement):  # of a body on the row of its head
             self._small(node, frame)
 
@@ -94,8 +95,8 @@ class Statements(Calls):
             self.record("setitem", Arguments((target.value, node), (base, value)), base, target, frame, True)
 
     def _if(self, node: cst.If, frame: StackFrame) -> None:
-        bodies: list[cst.BaseSuite] = []
-        off: dict[cst.BaseSuite, Region] = {}
+        bodies: list[cst.BaseSuite | None] = []
+        off: dict[cst.BaseSuite | None, Region] = dict.fromkeys(evaluated(node), NO_GRAD)
         branch: cst.If | cst.Else | None = node
         while type(branch) is cst.If:
             self.evaluate(branch.test, frame)
@@ -106,29 +107,39 @@ class Statements(Calls):
             if decided:
                 break
             branch = branch.orelse
-        if type(branch) is cst.Else:
-            bodies.append(branch.body)
-        self._branches(bodies, frame, off, exhaustive=branch is not None)
+        else:
+            bodies = [*bodies, branch.body] if branch is not None else [None, *bodies]
+        self._branches(bodies, frame, off)
 
     def _branches(
         self,
-        bodies: Sequence[cst.BaseSuite],
+        bodies: Sequence[cst.BaseSuite | None],
         frame: StackFrame,
-        off: Mapping[cst.BaseSuite, Region],
-        *,
-        exhaustive: bool,
+        off: Mapping[cst.BaseSuite | None, Region],
     ) -> None:
+        """Follow alternatives.
+
+        Args:
+            bodies: the alternatives; None for the one that does nothing.
+            frame: where evaluation stands; behind them what all that end were in goes on without gradients.
+            off: the regions that alternatives are in.
+        """
         before, around = frame.variables, frame.regions
-        results: list[tuple[dict[str, Value], bool]] = [] if exhaustive else [(before, True)]
+        results: list[tuple[dict[str, Value], bool]] = []
+        ended: set[Region | None] = set()
         for body in bodies:
             frame.variables, frame.alive = dict(before), True
             frame.regions = (*around, off[body]) if body in off else around
-            self.run(body, frame)
+            if body is not None:
+                self.run(body, frame)
             results.append((frame.variables, frame.alive))
-        frame.regions = around
+            if frame.alive:
+                ended.add(off.get(body))
+        frame.regions = (*around, NO_GRAD) if ended == {NO_GRAD} else around
         frame.merge(before, results)
 
     def _loop(self, node: cst.For | cst.While, frame: StackFrame) -> None:
+        around = frame.regions
         for _ in range(2):
             before = dict(frame.variables)
             if isinstance(node, cst.For):
@@ -136,6 +147,7 @@ class Statements(Calls):
             else:
                 self.evaluate(node.test, frame)
             self.run(node.body, frame)
+            frame.regions = around
             frame.merge(before, [(before, True), (frame.variables, True)])
             if frame.variables == before:
                 break
@@ -156,14 +168,16 @@ class Statements(Calls):
         frame.regions = outside
 
     def _try(self, node: cst.Try | cst.TryStar, frame: StackFrame) -> None:
-        before = dict(frame.variables)
+        before, around = dict(frame.variables), frame.regions
         self.run(node.body, frame)
         if frame.alive and node.orelse is not None:
             self.run(node.orelse.body, frame)
+        frame.regions = around
         results = [(frame.variables, frame.alive)]
         for handler in node.handlers:
             frame.variables, frame.alive = dict(before), True
             self.run(handler.body, frame)
+            frame.regions = around
             results.append((frame.variables, frame.alive))
         frame.merge(before, results)
         if node.finalbody is not None:
