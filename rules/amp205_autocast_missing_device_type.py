@@ -38,7 +38,8 @@ where the file leaves no doubt about it. You get no fix where the file names sev
 Of a name that an `if` or a `try` binds to one class or another, a call without any `device_type` is reported if it may
 mean the class that needs one, and has no fix. A value counts as a `torch.device` if every assignment of the name is a
 call of `torch.device`, or if its parameter is annotated so; so does `.device` of a parameter, of what is annotated or
-used as a tensor, of an accelerator, and of a model that `from_pretrained` of transformers or diffusers has loaded.
+used as a tensor, or given to a layer of torch, of an accelerator, and of a model that `from_pretrained` of transformers
+or diffusers has loaded.
 Calls with star-arguments are not looked at.
 
 ## References

@@ -12,6 +12,7 @@ from amplint.model.torch.precision import DTYPES
 from amplint.rule import File
 
 from .call_edits import in_format_string, quoted
+from .tensor_uses import is_used_as_tensor
 
 FLAG, DTYPE, DEVICE, NUMBER = "flag", "dtype", "device", "number"
 
@@ -31,11 +32,6 @@ _WITH_DEVICE = frozenset({
 _LOADING = ("transformers.", "diffusers.")
 """Libraries of which all that `from_pretrained` loads, and that has a `device`, has it so."""
 _TENSOR = frozenset({"torch.Tensor", "torch.FloatTensor"})
-_OF_TENSORS = frozenset(
-    "shape ndim size dim dtype numel view reshape unsqueeze squeeze permute transpose flatten mean requires_grad "
-    "detach contiguous expand chunk argmax".split()
-)
-"""What is asked of tensors, and of next to nothing else that has a `device`."""
 _DEVICE_PREFIX = re.compile(r"([a-z]+):")
 
 
@@ -150,7 +146,7 @@ def _has_device(file: File, owner: cst.BaseExpression) -> bool:
     annotations = [each.node.annotation for each in bindings if isinstance(each.node, cst.Param)]
     if annotations and all(each is not None and file.names.all_in(each.annotation, _TENSOR) for each in annotations):
         return len(annotations) == len(bindings)
-    return _is_used_as_tensor(file, owner)
+    return is_used_as_tensor(file, owner)
 
 
 def _is_made_with_device(file: File, value: cst.BaseExpression) -> bool:
@@ -160,16 +156,6 @@ def _is_made_with_device(file: File, value: cst.BaseExpression) -> bool:
     if isinstance(value.func, cst.Attribute) and value.func.attr.value == "from_pretrained":
         return all(name.startswith(_LOADING) for name in file.names.resolve(value.func))
     return file.names.all_in(value.func, _WITH_DEVICE)
-
-
-def _is_used_as_tensor(file: File, name: cst.Name) -> bool:
-    """Whether the function around a name asks of it what only tensors have."""
-    home = file.tree.enclosing(name, cst.FunctionDef)
-    asked = file.tree.inside(home, cst.Attribute) if home is not None else []
-    return any(
-        isinstance(each.value, cst.Name) and each.value.value == name.value and each.attr.value in _OF_TENSORS
-        for each in asked
-    )
 
 
 def _of_parameter(file: File, param: cst.Param) -> str | None:
