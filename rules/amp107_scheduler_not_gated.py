@@ -67,7 +67,6 @@ file of the project whose trainer steps through a scaler, or if such a trainer m
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 from amplint.diagnostics import SAFE, NoFix
 from amplint.facts.hook_schedules import HookSchedules
@@ -143,7 +142,6 @@ _UNGATED = "no single condition can gate the schedule where it stands"
 
 
 def _in_paths(file: File) -> Iterator[Finding]:
-    hazards = file.analysis.of(KIND)
     for found in file.analysis.of(KIND, elsewhere=True, halves=True):
         scaler = found.scaler_name
         yield Finding(
@@ -155,7 +153,7 @@ def _in_paths(file: File) -> Iterator[Finding]:
                 *made_elsewhere.schedule(file, hazard_calls.receiver(found.act)),
             ),
             defect=hazard_calls.defect(found),
-            fix=hazard_calls.mended(file, found, partial(gate, hazards=hazards), _UNGATED),
+            fix=hazard_calls.mended(file, found, gate, _UNGATED),
         )
 
 

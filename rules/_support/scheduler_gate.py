@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import libcst as cst
 
@@ -14,6 +13,7 @@ from amplint.rule import File, Found, Statement
 
 from . import hazard_calls, protocol_edits
 from .scheduler_gate_edits import GatePlace, gated, is_alone, moved_over
+from .ungated_schedules import UngatedSchedules, line_of
 
 _NOTED = "scale_before"
 _READS_RATE = re.compile(r"get_last_lr|param_groups|\blr\b")
@@ -25,11 +25,35 @@ def has_gate(file: File, call: cst.CSTNode) -> bool:
     return any(vocabulary.asks_for_step(file.tree.text(test)) for test in tests)
 
 
-def gate(file: File, found: Found, hazards: Sequence[Found]) -> Fix | None:
+def gate(file: File, found: Found) -> Fix | None:
     """The gate around a scheduler, and around its neighbours that need the same one; None where it has no sure place."""
-    place = _place(file, found, hazards)
-    step = _first_step(file, found, place, hazards) if place is not None else None
-    if place is None or step is None or has_gate(file, found.node):
+    place = _place(file, found)
+    return file.fact(_Gates).at(place, found) if place is not None else None
+
+
+class _Gates:
+    """The gates in a file: neighbours share one, which is worked out once."""
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self._made: dict[object, Fix | None] = {}
+
+    def at(self, place: GatePlace, found: Found) -> Fix | None:
+        """The gate at a place; None where it is not sure.
+
+        Args:
+            place: the place.
+            found: a scheduler there.
+        """
+        shared = place.first, found.hazard.scaler, found.hazard.optimizer, found.shown
+        if shared not in self._made:
+            self._made[shared] = _gate(self._file, found, place)
+        return self._made[shared]
+
+
+def _gate(file: File, found: Found, place: GatePlace) -> Fix | None:
+    step = _first_step(file, found, place)
+    if step is None or has_gate(file, found.node):
         return None
     update = _update(file, found, step, place)
     block = hazard_calls.common_block(file, step, place.first)
@@ -40,7 +64,7 @@ def gate(file: File, found: Found, hazards: Sequence[Found]) -> Fix | None:
     if anchor in place.statements or (conditional and not _always_made(file, found, step)):
         return None
     scaler = hazard_calls.base_text(file, step)
-    anchor = _shared_anchor(file, found, anchor, hazards)
+    anchor = _shared_anchor(file, found, anchor)
     noted = _noted_before(file, found, scaler, anchor, update)
     name = noted or file.editor.fresh(_NOTED)
     edits = gated(file, place, update, f"{scaler}.get_scale() >= {name}")
@@ -48,7 +72,7 @@ def gate(file: File, found: Found, hazards: Sequence[Found]) -> Fix | None:
         return None
     if not noted:
         edits.append(file.editor.insert_before(anchor, f"{name} = {scaler}.get_scale()"))
-    unsafe = conditional or place.in_loop or _several(file, found, hazards) or _rate_is_readbetween(file, place, update)
+    unsafe = conditional or place.in_loop or _several(file, found) or _rate_is_readbetween(file, place, update)
     trust = UNSAFE if unsafe else SAFE
     return Fix(f"Step the scheduler only if the scale of `{scaler}` did not fall", tuple(sorted(edits)), trust)
 
@@ -66,8 +90,8 @@ def _always_made(file: File, found: Found, step: cst.CSTNode) -> bool:
     return protocol_edits.always_made(file, found, step.func.value)
 
 
-def _place(file: File, found: Found, hazards: Sequence[Found]) -> GatePlace | None:
-    line = _line(file, found.node)
+def _place(file: File, found: Found) -> GatePlace | None:
+    line = line_of(file, found.node)
     if isinstance(line, cst.SimpleStatementSuite):
         condition = file.tree.parent(line)
         return (
@@ -81,16 +105,7 @@ def _place(file: File, found: Found, hazards: Sequence[Found]) -> GatePlace | No
     condition = _holder(file, unit)
     if isinstance(condition, cst.If) and condition.orelse is None:
         return GatePlace((condition,), condition, unit is not line)
-    return GatePlace(_run(file, line, hazards) if unit is line else (unit,), in_loop=unit is not line)
-
-
-def _line(file: File, call: cst.CSTNode) -> cst.CSTNode | None:
-    """What holds a call that is a statement, and nothing else."""
-    expression = file.tree.parent(call)
-    line = file.tree.parent(expression) if isinstance(expression, cst.Expr) else None
-    return (
-        line if isinstance(line, (cst.SimpleStatementLine, cst.SimpleStatementSuite)) and len(line.body) == 1 else None
-    )
+    return GatePlace(file.fact(UngatedSchedules).run(line) if unit is line else (unit,), in_loop=unit is not line)
 
 
 def _holder(file: File, statement: Statement) -> cst.CSTNode | None:
@@ -99,24 +114,10 @@ def _holder(file: File, statement: Statement) -> cst.CSTNode | None:
     return file.tree.parent(block) if isinstance(block, cst.IndentedBlock) and len(block.body) == 1 else None
 
 
-def _run(file: File, line: cst.SimpleStatementLine, hazards: Sequence[Found]) -> tuple[Statement, ...]:
-    """The neighbouring statements that all step an ungated scheduler, `line` among them."""
-    ungated = {_line(file, each.node) for each in hazards}
-    run: list[Statement] = []
-    for statement in file.editor.siblings(line):
-        if isinstance(statement, cst.SimpleStatementLine) and statement in ungated:
-            run.append(statement)
-        elif line in run:
-            break
-        else:
-            run = []
-    return tuple(run)
-
-
-def _first_step(file: File, found: Found, place: GatePlace, hazards: Sequence[Found]) -> cst.Call | None:
+def _first_step(file: File, found: Found, place: GatePlace) -> cst.Call | None:
     """The first optimizer step that the schedulers at this place follow, if it stands in their function."""
-    lines = {_line(file, found.node), *place.statements}
-    steps = [each.related.get("step") for each in hazards if _line(file, each.node) in lines]
+    lines = dict.fromkeys((line_of(file, found.node), *place.statements))
+    steps = file.fact(UngatedSchedules).steps(filter(None, lines))
     calls = [step for step in steps if isinstance(step, cst.Call) and isinstance(step.func, cst.Attribute)]
     if len(calls) < len(steps) or any(_home(file, call) is not _home(file, found.node) for call in calls):
         return None
@@ -132,14 +133,13 @@ def _update(file: File, found: Found, step: cst.Call, place: GatePlace) -> cst.C
     return None if len(between) > 1 else next(iter(between or later), None)
 
 
-def _shared_anchor(file: File, found: Found, anchor: Statement, hazards: Sequence[Found]) -> Statement:
+def _shared_anchor(file: File, found: Found, anchor: Statement) -> Statement:
     """The first step that leads to the same `update` as the one at `anchor`: one note of the scale serves all schedulers."""
     siblings, block = list(file.editor.siblings(anchor)), file.editor.block(anchor)
     if block is None:
         return anchor
     updates = {file.editor.member_of(call, block) for call in found.calls_at_home(ScalerUpdate)}
-    rivals = [each.related.get("step") for each in hazards if each.hazard.scaler == found.hazard.scaler]
-    steps = {file.editor.member_of(step, block) for step in rivals if step is not None}
+    steps = file.fact(UngatedSchedules).members(found.hazard.scaler, block)
     first = anchor
     for statement in reversed(siblings[: siblings.index(anchor)]):
         if statement in updates:
@@ -175,12 +175,11 @@ def _notes_scale(file: File, statement: cst.CSTNode, scaler: str) -> str | None:
     return None
 
 
-def _several(file: File, found: Found, hazards: Sequence[Found]) -> bool:
+def _several(file: File, found: Found) -> bool:
     """Whether the scaler steps several optimizers in this function, or several schedulers advance in it."""
     home, scaler = _home(file, found.node), found.hazard.scaler
     own = [each for each, node in found.events(ScalerStep) if each.scaler == scaler and _home(file, node) is home]
-    schedulers = {file.tree.text(each.node) for each in hazards if _home(file, each.node) is home}
-    return len({event.optimizer for event in own}) > 1 or len(schedulers) > 1
+    return len({event.optimizer for event in own}) > 1 or file.fact(UngatedSchedules).are_several(home)
 
 
 def _rate_is_readbetween(file: File, place: GatePlace, update: cst.Call) -> bool:
