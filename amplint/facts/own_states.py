@@ -36,18 +36,15 @@ class OwnStates:
 
     @staticmethod
     def _loads(node: cst.CSTNode, optimizer: cst.BaseExpression) -> bool:
-        func = node.func if isinstance(node, cst.Call) else None
-        is_load = isinstance(func, cst.Attribute) and func.attr.value == "load_state_dict"
-        return is_load and isinstance(func, cst.Attribute) and path_of(func.value) == path_of(optimizer)
+        match node:
+            case cst.Call(func=cst.Attribute(value=loaded, attr=cst.Name(value="load_state_dict"))):
+                return path_of(loaded) == path_of(optimizer)
+        return False
 
     def _is_made_for(self, scaler: cst.BaseExpression) -> bool:
         """Whether the file makes a scaler and gives it to an attribute of this name: to `self`, or where an object is built."""
-        if not isinstance(scaler, cst.Attribute):
-            return False
-        for assign in self._tree.find(cst.Assign):
-            target = assign.targets[0].target
-            if isinstance(target, cst.Attribute) and target.attr.value == scaler.attr.value:
-                made = self._roles.made_by(assign.value)
-                if made is not None and made.role == "scaler" and made.enabled != "no":
-                    return True
-        return False
+        made = (self._roles.made_by(each) for each in self._roles.flow.sources(scaler))
+        is_attribute = isinstance(scaler, cst.Attribute)
+        return is_attribute and any(
+            each is not None and each.role == "scaler" and each.enabled != "no" for each in made
+        )

@@ -159,12 +159,8 @@ class Entries:
             found |= more
 
     @cached_property
-    def _called(self) -> dict[str, frozenset[str]]:
-        """The functions that each function calls itself."""
-        return {
-            key: frozenset(event.function for event in events_in(function.body) if isinstance(event, Call))
-            for key, function in self.graphs.items()
-        }
+    def _events(self) -> FunctionEvents:
+        return FunctionEvents(self.graphs)
 
     def _overridden(self, info: ClassInfo) -> dict[str, Function]:
         """The graphs that stand for the methods of the bases in an instance of this class, but for those that `super()` calls."""
@@ -172,7 +168,8 @@ class Entries:
         called_on: dict[str, set[str]] = {}
         for heir, base in zip(info.lineage, info.lineage[1:]):
             for name, node in heir.methods.items():
-                called_on.setdefault(name, set()).update(self._called.get(self._program.key(node), ()))
+                if (key := self._program.key(node)) in self.graphs:
+                    called_on.setdefault(name, set()).update(self._events.called(key))
             for name, node in base.methods.items():
                 own, key = info.methods.get(name), self._program.key(node)
                 if own is not None and key not in called_on.get(name, ()):

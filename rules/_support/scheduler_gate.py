@@ -45,7 +45,7 @@ class _Gates:
             place: the place.
             found: a scheduler there.
         """
-        shared = place.first, found.hazard.scaler, found.hazard.optimizer, found.shown
+        shared = place.first, found.hazard.scaler, found.hazard.optimizer, found.related.get("step"), found.shown
         if shared not in self._made:
             self._made[shared] = _gate(self._file, found, place)
         return self._made[shared]
