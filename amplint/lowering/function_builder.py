@@ -63,7 +63,12 @@ class FunctionBuilder:
             number: the value, where it is a number that is written out.
             added: such a number, where the value is what the target was and this.
         """
-        self.emit(Assign(self.site(node), target, value.carried, value.args, value.computes, truth, number, added))
+        handed_back = target in value.carried or target in value.args
+        self.emit(
+            Assign(
+                self.site(node), target, value.carried, value.args, value.computes, truth, number, added, handed_back
+            )
+        )
 
     def assign_temporary(self, node: cst.CSTNode, value: Provenance) -> str:
         """Give a value a reference of its own.

@@ -62,7 +62,8 @@ class Assign(Event):
     """`target` gets a new value, computed from `carried` (arithmetic, aliases) and from `args` (passed to calls).
 
     `computes` says whether a call or an operator runs (a forward, then); `truth` is the truth of a constant value. `number`
-    is the value, if that is a number that is written out, and `added` one that is added to what the target was.
+    is the value, if that is a number that is written out, and `added` one that is added to what the target was. `handed_back`
+    says that the value comes from the target itself (`optimizer = adjusted(optimizer)`), so that it may name what it named.
     """
 
     target: str
@@ -72,6 +73,7 @@ class Assign(Event):
     truth: bool | None = None
     number: float | None = None
     added: float | None = None
+    handed_back: bool = False
 
 
 @frozen

@@ -181,15 +181,16 @@ def forget_tests(state: PathState, target: str, keep: bool = False) -> PathState
     )
 
 
-def assigned(state: PathState, target: str) -> PathState:
+def assigned(state: PathState, target: str, handed_back: bool = False) -> PathState:
     """The state once a reference has got a value of which nothing is known.
 
     Args:
         state: the state before.
         target: the reference.
+        handed_back: whether the value comes from what the reference named.
     """
     unvalued = state.knowing(values=state.facts.values.put(target, None))
-    return forget_tests(unvalued.with_protocol(state.protocol.naming_another(target)), target)
+    return forget_tests(unvalued.with_protocol(state.protocol.naming_another(target, handed_back)), target)
 
 
 def next_iteration(state: PathState, loops: tuple[int, ...], targets: Iterable[str]) -> PathState:

@@ -132,7 +132,8 @@ class Explorer(GraphRunner):
         if run.activation.frame.at < 0:
             self.events.add(event)
         if isinstance(event, (Assign, Scale)) and run.activation.is_forgotten(block):
-            return [assigned(state, event.target) for state in states] if event.target else states
+            handed_back = isinstance(event, Assign) and event.handed_back
+            return [assigned(state, event.target, handed_back) for state in states] if event.target else states
         return super()._happen(block, states, run)
 
     def _summary(self, activation: Activation, state: PathState) -> Summary:

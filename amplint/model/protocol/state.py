@@ -81,7 +81,7 @@ class ProtocolState:
             return self
         return changed(self, **fields)
 
-    def naming_another(self, target: str) -> ProtocolState:
+    def naming_another(self, target: str, handed_back: bool = False) -> ProtocolState:
         """The state once a reference has got a value: what it named, its parts and the elements that it is the index of may be
         in the middle of their round, and what they name now is not.
 
@@ -89,11 +89,12 @@ class ProtocolState:
 
         Args:
             target: the reference.
+            handed_back: whether the value comes from what the reference named, whose round goes on then.
         """
         given = reference(target)
 
         def is_lost(name: str) -> bool:
-            return given.includes(name) or reference(name).is_indexed_by(target)
+            return (not handed_back and given.includes(name)) or reference(name).is_indexed_by(target)
 
         lost = [pair for pair in self.stages.keys() if any(map(is_lost, pair))]
         gradients = [name for name in self.gradients.keys() if is_lost(name)]

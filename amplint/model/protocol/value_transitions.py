@@ -15,7 +15,7 @@ def after_assignment(state: PathState, event: Assign) -> PathState:
         state: the state before.
         event: the assignment.
     """
-    state = state.with_protocol(state.protocol.naming_another(event.target))
+    state = state.with_protocol(state.protocol.naming_another(event.target, event.handed_back))
     facts, protocol = state.facts, state.protocol
     if event.truth is not None:
         truths = facts.truths.put(key_of(event.target), Truth(event.truth))
