@@ -57,7 +57,7 @@ from amplint.model.torch import names as torch_names
 from amplint.rule import ERROR, HIGH, File, Finding, rule
 
 from ._support.call_edits import has_star
-from ._support.value_kinds import device_in_sight
+from ._support.devices_in_sight import device_in_sight
 
 _EXPECTING = ("raises", "warns", "assertRaises", "assertRaisesRegex", "assertWarns", "assertWarnsRegex", "suppress")
 

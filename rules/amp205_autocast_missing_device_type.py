@@ -2,7 +2,7 @@
 
 ## What it does
 Flags `torch.autocast` and `torch.amp.autocast` without `device_type`, or with one that is no string (a `torch.device`,
-a dtype, a flag), or with an index, as in `"cuda:0"`.
+a dtype, a flag), or with an index, as in `"cuda:0"` and in `str` of the device of a tensor.
 
 ## Why it matters
 `device_type` is required, and it wants the type of a device (`"cuda"`, `"cpu"`), not a device. Without it your call
@@ -58,7 +58,18 @@ from amplint.model.torch import names as torch_names
 from amplint.rule import ERROR, HIGH, File, Finding, rule
 
 from ._support.call_edits import has_star, in_format_string, insert_arguments, keyword, positionals, quoted
-from ._support.value_kinds import DEVICE, DTYPE, FLAG, NUMBER, device_in_sight, device_texts, kept_texts, kind
+from ._support.devices_in_sight import device_in_sight
+from ._support.value_kinds import (
+    DEVICE,
+    DTYPE,
+    FLAG,
+    NUMBER,
+    device_texts,
+    kept_texts,
+    kind,
+    names_tensors_device,
+    stringified,
+)
 from ._support.version_checks import is_passed_over
 
 _NO_STRING = "the call raises ValueError from PyTorch 2.4 on, RuntimeError before"
@@ -122,9 +133,11 @@ def _judge(file: File, call: cst.Call, name: str) -> Finding | None:
         return Finding(
             file.range(call.func), message, _INDEXED, fix=_without_index(file, given.value, texts) or _UNKNOWN
         )
-    if texts is None and any(text.endswith(":") for text in kept_texts(file, given.value)):
+    if texts is None and (
+        names_tensors_device(file, given.value) or any(text.endswith(":") for text in kept_texts(file, given.value))
+    ):
         message = f"`{name}` gets a device as `device_type` that may have an index"
-        return Finding(file.range(call.func), message, _INDEXED, fix=_type_named(file, given.value))
+        return Finding(file.range(call.func), message, _INDEXED, fix=_type_meant(file, given.value))
     return None
 
 
@@ -153,6 +166,15 @@ def _without_index(file: File, value: cst.BaseExpression, texts: set[str]) -> Fi
         device = quoted(file, next(iter(texts)).rstrip(":"))
         return Fix(f"Replace with `{device}`", (Edit(start, end, device),))
     return _type_named(file, value)
+
+
+def _type_meant(file: File, value: cst.BaseExpression) -> Fix:
+    """Take the type of a device, without `str` where the value is that of a device."""
+    device = stringified(file, value)
+    if device is None or kind(file, device) != DEVICE:
+        return _type_named(file, value)
+    start, end = file.tree.span(value)
+    return Fix("Pass the `type` of the device", (Edit(start, end, f"{file.tree.text(device)}.type"),))
 
 
 def _type_named(file: File, value: cst.BaseExpression) -> Fix:

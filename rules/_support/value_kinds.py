@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TypeGuard
 
 import libcst as cst
 
-from amplint.model.torch import names as torch_names
 from amplint.model.torch.precision import DTYPES
 from amplint.rule import File
 
-from .call_edits import in_format_string, quoted
 from .tensor_uses import is_used_as_tensor
 
 FLAG, DTYPE, DEVICE, NUMBER = "flag", "dtype", "device", "number"
@@ -57,6 +56,25 @@ def kept_texts(file: File, value: cst.BaseExpression) -> set[str]:
     """The strings among what an attribute of `self` may be, each as `kind` says it, whatever else it may be."""
     own = isinstance(value, cst.Attribute) and isinstance(value.value, cst.Name) and value.value.value == "self"
     return {text for leaf in _leaves(file, value, 3) if (text := _text(leaf)) is not None} if own else set()
+
+
+def names_tensors_device(file: File, value: cst.BaseExpression) -> bool:
+    """Whether a value is `str` of a device that may be that of a tensor, or of parameters: on a GPU it has an index then.
+
+    Where the program makes the device anew as well, it may have taken the index off.
+    """
+    texts = [stringified(file, leaf) for leaf in _leaves(file, value, 3)]
+    devices = [leaf for each in texts if each is not None for leaf in _leaves(file, each, 3)]
+    made = any(isinstance(leaf, cst.Call) and file.names.all_in(leaf.func, {"torch.device"}) for leaf in devices)
+    of_tensors = any(_is_device(leaf) and _is_tensor(file, leaf.value) for leaf in devices)
+    return of_tensors and not made and None not in texts
+
+
+def stringified(file: File, value: cst.CSTNode) -> cst.BaseExpression | None:
+    """What `str` is called with, if a value is such a call."""
+    if isinstance(value, cst.Call) and len(value.args) == 1 and file.names.all_in(value.func, {"builtins.str"}):
+        return value.args[0].value
+    return None
 
 
 def _by_name(value: cst.CSTNode) -> str | None:
@@ -119,13 +137,28 @@ def _leaf(file: File, leaf: cst.CSTNode) -> str | None:
         return DEVICE if file.names.all_in(leaf.func, {"torch.device"}) else _text(leaf)
     if isinstance(leaf, (cst.Name, cst.Attribute)) and file.names.all_in(leaf, DTYPES):
         return DTYPE
-    if isinstance(leaf, cst.Attribute) and leaf.attr.value == "device" and _has_device(file, leaf.value):
+    if _is_device(leaf) and (_is_tensor(file, leaf.value) or _has_device(file, leaf.value)):
         return DEVICE
     return _text(leaf)
 
 
+def _is_device(leaf: cst.CSTNode) -> TypeGuard[cst.Attribute]:
+    return isinstance(leaf, cst.Attribute) and leaf.attr.value == "device"
+
+
 def _has_device(file: File, owner: cst.BaseExpression) -> bool:
-    """Whether the `device` of an object is surely a `torch.device`: it is a tensor, or of a library that has it so."""
+    """Whether the `device` of an object is surely a `torch.device`, for it is of a library that has it so."""
+    if not isinstance(owner, cst.Name):
+        return False
+    info = file.classes.owner(owner) if owner.value == "self" else None
+    if info is not None:
+        return any(each.base_names & _WITH_DEVICE for each in info.lineage) and not info.values("device")
+    values = [each.value for each in file.names.bindings(owner.value, owner)]
+    return len(values) == 1 and values[0] is not None and _is_made_with_device(file, values[0])
+
+
+def _is_tensor(file: File, owner: cst.BaseExpression) -> bool:
+    """Whether an object is surely a tensor, or a parameter."""
     if isinstance(owner, cst.Call):  # `next(model.parameters())`
         inner = (
             owner.args[0].value if len(owner.args) == 1 and file.names.all_in(owner.func, {"builtins.next"}) else None
@@ -135,14 +168,11 @@ def _has_device(file: File, owner: cst.BaseExpression) -> bool:
             and isinstance(inner.func, cst.Attribute)
             and inner.func.attr.value == "parameters"
         )
-    if not isinstance(owner, cst.Name):
+    if not isinstance(owner, cst.Name) or owner.value == "self" and file.classes.owner(owner) is not None:
         return False
-    info = file.classes.owner(owner) if owner.value == "self" else None
-    if info is not None:
-        return any(each.base_names & _WITH_DEVICE for each in info.lineage) and not info.values("device")
     bindings = file.names.bindings(owner.value, owner)
     if any(each.value is not None and _is_made_with_device(file, each.value) for each in bindings):
-        return len(bindings) == 1
+        return False
     annotations = [each.node.annotation for each in bindings if isinstance(each.node, cst.Param)]
     if annotations and all(each is not None and file.names.all_in(each.annotation, _TENSOR) for each in annotations):
         return len(annotations) == len(bindings)
@@ -188,40 +218,3 @@ def _index_of_begun(leaf: cst.CSTNode) -> str | None:
         case _:
             return None
     return begun if begun is not None and begun.endswith(":") else None
-
-
-def known_device_types(file: File) -> set[str]:
-    """The device types that the file names where it uses AMP, or moves something to a device."""
-    found: set[str] = set()
-    for name, device in {**torch_names.AUTOCAST_DEVICE, **torch_names.GRAD_SCALER_DEVICE}.items():
-        found |= {device for _ in file.names.references({name})}
-    generic = torch_names.AUTOCAST_GENERIC | torch_names.GRAD_SCALER_GENERIC
-    for call in file.tree.find(cst.Call):
-        first = call.args[0].value if call.args else None
-        moved = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
-        if moved == "cuda" and not file.names.resolve(call.func) & {"torch.cuda"}:
-            found.add("cuda")
-        elif first is not None and (moved == "to" or file.names.all_in(call.func, generic | {"torch.device"})):
-            found |= {text.rstrip(":") for text in device_texts(file, first) or () if moved != "to" or text != "cpu"}
-    return found
-
-
-def device_in_sight(file: File, at: cst.CSTNode) -> str | None:
-    """The device type that code at `at` runs on, as an expression; None where the file leaves a doubt about it."""
-    devices, types = _devices_in_sight(file, at), known_device_types(file)
-    if len(devices) == 1:
-        return f"{devices[0]}.type"
-    return quoted(file, *types) if len(types) == 1 and not devices and not in_format_string(file, at) else None
-
-
-def _devices_in_sight(file: File, at: cst.CSTNode) -> list[str]:
-    """The names that surely hold a `torch.device` there."""
-    found: list[str] = []
-    for name, bindings in file.names.visible(at):
-        values = [each.value for each in bindings]
-        before = all(
-            each.node is not None and file.tree.span(each.node)[0] < file.tree.span(at)[0] for each in bindings
-        )
-        if values and before and all(value is not None and kind(file, value) == DEVICE for value in values):
-            found.append(name)
-    return found
