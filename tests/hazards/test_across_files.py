@@ -175,3 +175,37 @@ def test_many_star_imports_of_each_other_cost_little(tmp_path: Path) -> None:
     train = LOOP.format(module="pkg", name="tools", call="tools.deep.clip(model)")
     root = project(tmp_path, pkg_init=stars, **parts, train=train)
     assert codes(root, "train.py") == []
+
+
+PENALTY = """
+import torch
+
+def {name}(scores, images):
+    (gradient,) = torch.autograd.grad(scores.sum(), images, create_graph=True)
+    return gradient.pow(2).sum(), gradient.detach()
+"""
+PENALISED = """
+import torch
+from terms import {name}
+
+def train(critic, loader, optimizer):
+    scaler = torch.amp.GradScaler("cuda")
+    for images in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype={dtype}):
+            term, _ = {name}(critic(images), images)
+        scaler.scale(term).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
+
+@pytest.mark.parametrize("name", ["path_regularize", "r1_penalty", "length_regularizer"])
+def test_a_penalty_that_another_file_computes_is_found_at_the_call(tmp_path: Path, name: str) -> None:
+    terms = PENALTY.format(name=name)
+    root = project(tmp_path, terms=terms, train=PENALISED.format(name=name, dtype="torch.float16"))
+    found = only(check(root, "train.py"))
+    assert (found.code, found.range.start.row) == ("AMP116", 10)
+    assert (found.related[-1].path, found.related[-1].range.start.row) == (str(root / "terms.py"), 5)
+    wide = project(tmp_path / "wide", terms=terms, train=PENALISED.format(name=name, dtype="torch.bfloat16"))
+    assert "AMP116" not in codes(wide, "train.py")
