@@ -11,7 +11,7 @@ import libcst as cst
 from amplint.file import File
 from amplint.model import vocabulary
 from amplint.model.records import frozen
-from amplint.syntax.access_paths import called, called_name, elements, literal_key, path_of
+from amplint.syntax.access_paths import called, called_name, elements, index_of, literal_key, path_of
 from amplint.syntax.bindings import targets
 from amplint.syntax.loop_elements import paired
 from amplint.syntax.value_uses import How, Use
@@ -72,15 +72,18 @@ class OptimizerStates:
                     yield state
 
     def is_optimizer(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression names an optimizer, or one that a library hands on (`amp.initialize`) with its state."""
+        """Whether an expression names an optimizer, one of several, or one that a library hands on (`amp.initialize`)."""
         role = self._roles.of(node).role
-        return role == "optimizer" or (
-            role == "framework" and vocabulary.OPTIMIZER.search(called(path_of(node))) is not None
-        )
+        if role == "framework":
+            return vocabulary.OPTIMIZER.search(called(path_of(node))) is not None
+        several = self._roles.collections(node) if not role else []
+        return role == "optimizer" or {self._roles.of(each).role for each in several} == {"optimizer"}
 
     def _named(self, value: cst.BaseExpression) -> list[cst.BaseExpression]:
-        """A value, or else the places that read the name which it is given, or the list that it is put into."""
+        """A value, or else the places that read the name which it is given, or the collection that it is put into."""
         use = self._flow.use(value)
+        while isinstance(use.node, (cst.ListComp, cst.DictComp)):
+            use = self._flow.use(use.node)
         names = [path_of(each) for each in targets(use.node) if isinstance(each, cst.Name)]
         if isinstance(use.node, cst.Call) and use.name == "append" and isinstance(use.node.func, cst.Attribute):
             names = [path_of(use.node.func.value)]
@@ -106,16 +109,14 @@ class OptimizerStates:
                         return SavedState(optimizer, call, None, "", "<file>", True, False, is_open)
                 case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript() as target)]):
                     return self._put(optimizer, target)
-                case cst.DictComp():
-                    return None
         return None
 
     def _put(self, optimizer: cst.BaseExpression, target: cst.Subscript) -> SavedState | None:
         """A state that is put under a key of something."""
-        key, path = literal_key(target), path_of(target.value)
-        if not key or not path or isinstance(target.value, cst.Subscript):
+        path = path_of(target.value)
+        if not self._is_spelled(target) or not path or isinstance(target.value, cst.Subscript):
             return None
-        return SavedState(optimizer, target, None, key, path, *self._fate(path, target))
+        return SavedState(optimizer, target, None, literal_key(target), path, *self._fate(path, target))
 
     def _held(
         self, optimizer: cst.BaseExpression, holder: cst.BaseExpression, entry: cst.DictElement | cst.Arg
@@ -189,7 +190,8 @@ class OptimizerStates:
 
     def _is_spelled(self, target: cst.Subscript) -> bool:
         """Whether the key of an element is written out, or a part of it."""
-        key = self._tree.text(target.slice[0])
+        index = index_of(target)
+        key = self._tree.text(index) if index is not None else ""
         return "'" in key or '"' in key
 
     def _is_of_any(self, value: cst.BaseExpression) -> bool:

@@ -13,7 +13,7 @@ from amplint.file import File
 from amplint.model import vocabulary
 from amplint.roles.scaler_wrappers import ScalerWrappers
 from amplint.roles.step_pairs import Steppers
-from amplint.syntax.access_paths import called_name, elements, literal_key, path_of
+from amplint.syntax.access_paths import called_name, elements, index_of, literal_key, path_of
 from amplint.syntax.nodes import is_reference, within
 
 
@@ -102,9 +102,9 @@ class ScalerStates:
             case cst.Subscript():
                 above = self._tree.parent(node)
                 assign = self._tree.parent(above) if isinstance(above, cst.AssignTarget) else None
-                return isinstance(assign, cst.Assign) and self._is_kept_under(
-                    literal_key(node), assign.value, bare=False
-                )
+                if not isinstance(assign, cst.Assign) or (index := index_of(node)) is None:
+                    return False
+                return self._is_kept_under(literal_key(index) or self._tree.text(index), assign.value, bare=False)
             case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="state_dict"))):
                 return self._may_be_scaler(owner)
             case cst.Call() if path_of(node.func) == "dict" or says_save(node) or registers(node):
@@ -139,8 +139,9 @@ class ScalerStates:
         return self._wrappers.may_name(node)
 
     def _may_be_scaler(self, owner: cst.BaseExpression) -> bool:
-        """Whether the object of which a state is taken, or which gets one, is a scaler; so no flag."""
-        return self.names(owner) or vocabulary.SCALER_STATE.search(path_of(owner)) is not None
+        """Whether the object of which a state is taken, or which gets one, is a scaler, or one of several; so no flag."""
+        paths = map(path_of, (owner, *self._roles.collections(owner)))
+        return self.names(owner) or any(map(vocabulary.SCALER_STATE.search, paths))
 
     def has(self, scaler: cst.BaseExpression, method: str) -> bool:
         """Whether a scaler has a method; an object around one may be without those for its state.

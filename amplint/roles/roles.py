@@ -98,13 +98,17 @@ class Roles:
 
     def _element(self, node: cst.BaseExpression) -> ObjectFacts | None:
         """What is known of what loops take out of collections of optimizers or schedulers, of whichever element it is."""
+        roles = {self.of(source).role for source in self.collections(node)}
+        return ObjectFacts(roles.pop()) if roles in ({"optimizer"}, {"scheduler"}) else None
+
+    def collections(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """What loops and comprehensions go through that give a name its values; none if it may get another one elsewhere."""
         bound = self._names.bindings(node.value, node) if isinstance(node, cst.Name) else []
-        loops = [self._tree.enclosing(each.node, cst.For) for each in bound if each.node is not None]
-        pairs = [pair for loop in loops if isinstance(loop, cst.For) for pair in paired(loop.target, loop.iter)]
+        loops = [self._tree.enclosing(each.node, cst.For, cst.CompFor) for each in bound if each.node is not None]
+        over = [loop for loop in loops if isinstance(loop, (cst.For, cst.CompFor))]
+        pairs = [pair for loop in over for pair in paired(loop.target, loop.iter)]
         taken = {each.node: source for each in bound for name, source in pairs if name is each.node}
-        roles = {self.of(source).role for source in taken.values()}
-        told = len(taken) == len(bound) and roles in ({"optimizer"}, {"scheduler"})
-        return ObjectFacts(roles.pop()) if told else None
+        return list(taken.values()) if len(taken) == len(bound) else []
 
     def _is_handed_back(self, value: cst.BaseExpression) -> bool:
         """Whether a call returns the objects that it was given (`model, optimizer = amp.initialize(model, optimizer)`)."""

@@ -104,7 +104,7 @@ class Steppers:
             return {id(node)}
         if path_of(node) == "None" or not names:
             return set()
-        values = list(self._roles.values(node)) or list(self.flow.given(node))
+        values = list(self._roles.values(node)) or list(self.flow.given(node)) or self._roles.collections(node)
         found = (self._objects(value, names - 1) or {id(value)} for value in values)
         return set().union(*found)
 

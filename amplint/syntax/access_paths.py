@@ -52,9 +52,14 @@ def spelling(call: cst.CSTNode | None) -> tuple[cst.BaseExpression, cst.BaseExpr
 
 def literal_key(node: cst.CSTNode | None) -> str:
     """The text of a literal key, of an element of a display or in brackets; empty for anything else."""
-    if type(node) is cst.Subscript and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
-        node = node.slice[0].slice.value
-    return node.value.strip("'\"") if isinstance(node, cst.SimpleString) else ""
+    key = index_of(node) if type(node) is cst.Subscript else node
+    return key.value.strip("'\"") if isinstance(key, cst.SimpleString) else ""
+
+
+def index_of(node: cst.Subscript) -> cst.BaseExpression | None:
+    """What stands in brackets; None for several indexes, and for a slice."""
+    first = node.slice[0].slice
+    return first.value if len(node.slice) == 1 and isinstance(first, cst.Index) else None
 
 
 def computed_attribute(call: cst.CSTNode) -> tuple[cst.BaseExpression, str] | None:

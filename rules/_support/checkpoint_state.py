@@ -75,7 +75,8 @@ def _saving(file: File, each: Incomplete, key: str, value: str) -> list[Edit] | 
         return None
     if isinstance(each.place, cst.Subscript):
         holder = file.tree.text(each.place.value)
-        return [file.editor.insert_after(line, f"{holder}[{quoted(file, key)}] = {value}")]
+        added = file.editor.insert_after(line, f"{holder}[{quoted(file, key)}] = {value}")
+        return [added] if each.state.key else None  # whoever reads computed keys may go through all that there are
     return _file_of_its_own(file, each, line, value)
 
 
