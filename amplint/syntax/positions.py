@@ -15,6 +15,7 @@ from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from amplint.source import Source
 from amplint.syntax.nodes import children, within
+from amplint.syntax.parenthesized_choices import may_touch_keywords
 
 _COMPOUND = frozenset({cst.FunctionDef, cst.ClassDef, cst.With, cst.For, cst.While, cst.If})
 _UNITS = _COMPOUND | {cst.SimpleStatementLine}
@@ -79,9 +80,14 @@ class Positions:
         return self._written[id(node)]
 
     def _look_at(self, node: cst.CSTNode) -> None:
-        if id(node) not in self._read:
-            unit = self._unit(node)
+        if id(node) in self._read:
+            return
+        unit = self._unit(node)
+        try:
             if unit is None or not self._read_unit(unit):
+                self._read_all()
+        except cst.CSTValidationError:
+            with may_touch_keywords():
                 self._read_all()
 
     def _unit(self, node: cst.CSTNode) -> cst.CSTNode | None:

@@ -8,6 +8,7 @@ import libcst as cst
 import pytest
 from checkout import ROOT
 from libcst.metadata import MetadataWrapper, PositionProvider
+from project import codes, project
 
 from amplint.source import Source
 from amplint.syntax.nodes import within
@@ -82,3 +83,25 @@ def test_an_item_of_a_with_statement(item: str, around: str) -> None:
 @pytest.mark.parametrize("text", ["*a = 1\n", "*self.scaler = f()\n", "for *a in b:\n    pass\n"])
 def test_a_star_that_only_the_compiler_refuses_is_read(text: str) -> None:
     assert Tree(Source("file.py", text)).module.deep_equals(cst.parse_module(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def g():\n    return(f(x) if a else b)\n",
+        "z = [(f(x) if a else b)for x in y]\n",
+        "while not(f(x) if a else b)or(f(x) if b else a): pass\n",
+    ],
+)
+def test_parentheses_keep_a_conditional_expression_from_a_keyword(text: str) -> None:
+    tree = Tree(Source("a.py", text))
+    assert {tree.text(arg) for arg in tree.find(cst.Arg)} == {"x"}
+    chosen = tree.find(cst.IfExp)[0]
+    assert isinstance(chosen, cst.IfExp)
+    assert tree.as_written(chosen).deep_equals(cst.parse_expression("(f(x) if a else b)"))
+
+
+def test_a_rule_says_what_it_finds_beside_such_parentheses(tmp_path: Path) -> None:
+    body = "    return(torch.cuda.amp.GradScaler(init_scale=2.0**10) if on else None)\n"
+    root = project(tmp_path, make=f"import torch\n\ndef make(on):\n{body}")
+    assert codes(root, "make.py") == ["AMP209"]
