@@ -14,12 +14,13 @@ _BESIDE_KEYWORD = "_safe_to_use_with_word_operator"
 @contextmanager
 def may_touch_keywords() -> Iterator[None]:
     """Has LibCST take `return(a if b else c)`: it forgets that parentheses keep the expression from the keyword beside it."""
-    from unittest import mock  # few texts need it
-
     own = getattr(cst.IfExp, _BESIDE_KEYWORD)
 
     def may_touch(node: cst.IfExp, position: Any) -> bool:
         return bool(node.lpar) or own(node, position)
 
-    with mock.patch.object(cst.IfExp, _BESIDE_KEYWORD, may_touch):
+    setattr(cst.IfExp, _BESIDE_KEYWORD, may_touch)
+    try:
         yield
+    finally:
+        setattr(cst.IfExp, _BESIDE_KEYWORD, own)
