@@ -20,7 +20,7 @@ from amplint.syntax.tree import Tree
 from amplint.syntax.words import words
 
 _WORTH_FOLLOWING = re.compile(
-    r"loss|optim|(^|_)opts?$|scal|param|grad|step|backward|clip|train|update|sched|amp|model|net($|_)|criterion|penalt|regulari",
+    r"loss|optim|(^|_)opts?$|scal|param|grad|step|backward|clip|train|update|sched|amp|model|net($|_)|penalt|regulari|criterion",
     re.IGNORECASE,
 )
 """A call in which no word says that it has to do with training is not followed into another file."""
