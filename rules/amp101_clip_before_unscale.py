@@ -3,7 +3,8 @@
 ## What it does
 Flags a clip (`clip_grad_norm_`, `clip_grad_value_`, `clip_grads_with_norm_`, or clamping `.grad` by hand) that meets
 the gradients of `scaler.scale(loss).backward()` before `scaler.unscale_(optimizer)` has run. An `unscale_` after the
-clip comes too late, and is flagged just the same.
+clip comes too late, and is flagged just the same. So is a hook on the parameters that clamps each gradient, for it runs
+in the backward pass.
 
 ## Why it matters
 Until `unscale_` runs, each gradient is multiplied by the scale, 65536 at the start. Your `max_norm` of 1.0 then works
@@ -61,7 +62,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amplint.diagnostics import SAFE
+from amplint.diagnostics import SAFE, NoFix
+from amplint.facts.hooked_clips import HookedClip, HookedClips
 from amplint.model.literals import number, number_text
 from amplint.model.observables import NORM_SEEN, Observable
 from amplint.model.protocol.hazard import HazardKind
@@ -70,6 +72,7 @@ from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 from ._support import hazard_calls, insert_unscale, optimizer_notes, scaler_owners
 
 KIND = HazardKind.CLIP_BEFORE_UNSCALE
+_IN_HOOK = NoFix("the hook runs before anything can unscale: the clip belongs behind `unscale_`")
 
 
 @rule("AMP101", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
@@ -85,6 +88,20 @@ def check(file: File) -> Iterator[Finding]:
             fix=unscaled or scaler_owners.clip(file, found) or unscaled,
             needs=insert_unscale.needs(found),
         )
+    yield from (_hooked(file, clip) for clip in file.fact(HookedClips).all)
+
+
+def _hooked(file: File, clip: HookedClip) -> Finding:
+    """A hook that clips each gradient in the backward pass."""
+    scaler = file.tree.text(clip.steps.scaler)
+    scale = optimizer_notes.scale_in_words(file.roles.of(clip.steps.scaler))
+    return Finding(
+        file.range(clip.call.func),
+        f"Gradients are clipped before `{scaler}` unscales them",
+        f"the hook runs in the backward pass; {_per_value(clip.limit, scale)}",
+        file.related(f"stepped through `{scaler}` here", clip.steps.call),
+        _IN_HOOK,
+    )
 
 
 def consequence(found: Found) -> str:
@@ -93,11 +110,19 @@ def consequence(found: Found) -> str:
     scale_text = optimizer_notes.initial_scale(found)
     if not limit:
         return f"the limit applies to gradients multiplied by the scale, {scale_text} at first: it is that much too low"
-    threshold, scale = number(limit), number(scale_text)
-    effective = f"`{limit}` / {scale_text}" if threshold is None or not scale else number_text(threshold / scale, 3)
-    limited = f"at the initial scale of {scale_text}, the limit `{limit}` keeps"
     if by == "norm":
-        return f"{limited} the norm of the true gradients below {effective}"
+        return _limited(limit, scale_text, "the norm of the true gradients")
     if by == "value":
-        return f"{limited} each true gradient below {effective}, and hides overflows from the scaler"
+        return _per_value(limit, scale_text)
     return f"the limit applies to gradients multiplied by the scale, {scale_text} at first"
+
+
+def _per_value(limit: str, scale: str) -> str:
+    return f"{_limited(limit, scale, 'each true gradient')}, and hides overflows from the scaler"
+
+
+def _limited(limit: str, scale: str, what: str) -> str:
+    """What a limit comes to, as a number where the author wrote one."""
+    threshold, initial = number(limit), number(scale)
+    effective = f"`{limit}` / {scale}" if threshold is None or not initial else number_text(threshold / initial, 3)
+    return f"at the initial scale of {scale}, the limit `{limit}` keeps {what} below {effective}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from amplint.model.events import ObjectFacts
 from amplint.model.literals import number
 from amplint.rule import File, Found
 
@@ -51,8 +52,13 @@ def is_fused(file: File, made: cst.Call) -> bool:
 
 
 def initial_scale(found: Found) -> str:
-    """The scale that the hazard's scaler begins with: a number without a needless fraction, or the code that gives it."""
-    text = found.scaler.init_scale
+    """The scale that the hazard's scaler begins with, in words."""
+    return scale_in_words(found.scaler)
+
+
+def scale_in_words(scaler: ObjectFacts) -> str:
+    """The scale that a scaler begins with: a number without a needless fraction, or the code that gives it."""
+    text = scaler.init_scale
     if not text:
         return DEFAULT_SCALE
     value = number(text)
