@@ -24,6 +24,7 @@ from amplint.model.events import (
     Unscale,
     ZeroGrad,
 )
+from amplint.model.records import changed
 from amplint.model.torch import names as torch_names
 from amplint.roles import schedules
 from amplint.syntax.access_paths import path_of
@@ -35,6 +36,8 @@ _VALUE_METHODS = frozenset(
         "get pop copy"
     ).split()
 )
+
+_LEAF_METHODS = frozenset(("detach", "requires_grad_"))
 
 
 class CallReader:
@@ -125,7 +128,9 @@ class CallReader:
         if not call.args and self._advances_rates(func):
             return self._told(SchedulerStep(self._site(call), self._ref(func.value)))
         if attribute in _VALUE_METHODS:
-            return self._read(func.value) | arguments(self._read, call).as_argument()
+            whole = self._read(func.value)
+            value = whole | arguments(self._read, call).as_argument()
+            return changed(value, leaf=True) if attribute in _LEAF_METHODS or whole.leaf else value
         return None
 
     def _on_backward(self, call: cst.Call, func: cst.Attribute) -> Provenance:

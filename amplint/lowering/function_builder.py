@@ -64,11 +64,8 @@ class FunctionBuilder:
             added: such a number, where the value is what the target was and this.
         """
         handed_back = target in value.carried or target in value.args
-        self.emit(
-            Assign(
-                self.site(node), target, value.carried, value.args, value.computes, truth, number, added, handed_back
-            )
-        )
+        sources = (value.carried, value.args, value.computes)
+        self.emit(Assign(self.site(node), target, *sources, truth, number, added, handed_back, value.leaf))
 
     def assign_temporary(self, node: cst.CSTNode, value: Provenance) -> str:
         """Give a value a reference of its own.

@@ -16,6 +16,7 @@ class Provenance:
     carried: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
     computes: bool = False
+    leaf: bool = False
 
     def __or__(self, other: Provenance) -> Provenance:
         return Provenance(

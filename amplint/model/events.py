@@ -63,7 +63,8 @@ class Assign(Event):
 
     `computes` says whether a call or an operator runs (a forward, then); `truth` is the truth of a constant value. `number`
     is the value, if that is a number that is written out, and `added` one that is added to what the target was. `handed_back`
-    says that the value comes from the target itself (`optimizer = adjusted(optimizer)`), so that it may name what it named.
+    says that the value comes from the target itself (`optimizer = adjusted(optimizer)`), so that it may name what it named;
+    `leaf`, that a new graph begins with the value, so that no gradient goes back to what it was computed from.
     """
 
     target: str
@@ -74,6 +75,7 @@ class Assign(Event):
     number: float | None = None
     added: float | None = None
     handed_back: bool = False
+    leaf: bool = False
 
 
 @frozen

@@ -30,7 +30,8 @@ def after_assignment(state: PathState, event: Assign) -> PathState:
     known = min(scalers - {"", UNKNOWN_SCALER}, default=None)
     unknown = derived or UNKNOWN_SCALER in scalers or not (event.computes or event.carried)
     scaler = known or (UNKNOWN_SCALER if unknown else "")
-    value = Value(scaler, half and protocol.records_graph, derived, event.number is not None)
+    half = half and protocol.records_graph and not event.leaf
+    value = Value(scaler, half, derived, event.number is not None)
     return state.knowing(values=facts.values.put(event.target, value))
 
 
