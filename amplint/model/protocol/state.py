@@ -173,12 +173,18 @@ class ProtocolState:
 
     @cached_property
     def active_region(self) -> Entered | None:
-        """The region that decides the precision here: the innermost of a device that is not switched off again."""
+        """The region that decides the precision here: the innermost of a device that is not switched off again.
+
+        Where a region is switched off and the device of either is unknown, the author means the one that is around.
+        """
         by_device: dict[str, Entered] = {}
         for entered in self.regions:
-            if entered.region.device != "grad":
-                by_device.pop(entered.region.device, None)
-                by_device[entered.region.device] = entered
+            device = entered.region.device
+            if entered.region.enabled == "no" and device != "grad":
+                by_device = {each: open for each, open in by_device.items() if "?" not in (each, device)}
+            if device != "grad":
+                by_device.pop(device, None)
+                by_device[device] = entered
         lowering = [entered for entered in by_device.values() if entered.region.lowers]
         return lowering[-1] if lowering else None
 
