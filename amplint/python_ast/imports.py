@@ -18,9 +18,9 @@ def names_imported_by(module: ast.Module, name: str) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             above = name.split(".")[: -node.level] if node.level else []
-            package = ".".join([*above, *filter(None, [node.module])])
-            yield package
-            yield from (f"{package}.{alias.name}" for alias in node.names)
+            package = [*above, *filter(None, [node.module])]
+            yield ".".join(package)
+            yield from (".".join([*package, alias.name]) for alias in node.names)
 
 
 def import_rows(module: ast.Module) -> list[int]:

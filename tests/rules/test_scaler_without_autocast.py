@@ -104,3 +104,15 @@ def test_contexts_of_other_files(tmp_path: Path, enters: str, expected: list[str
     path = root / "train.py"
     report = check_bytes("train.py", path.read_bytes(), Settings(root, select=("AMP124",)), path)
     assert [each.code for each in report.diagnostics] == expected
+
+
+@pytest.mark.parametrize("package", [True, False])
+def test_a_module_beside_the_file_is_imported_by_a_dot(tmp_path: Path, package: bool) -> None:
+    lines = TRAIN.replace("from models import make_model", "from . import models").replace(
+        "make_model(", "models.make("
+    )
+    models = "import torch\n\n@torch.autocast('cuda')\ndef make(name):\n    return None\n"
+    root = project(tmp_path, src_train=lines, src_models=models, **({"src_init": ""} if package else {}))
+    path = root / "src/train.py"
+    report = check_bytes("src/train.py", path.read_bytes(), Settings(root, select=("AMP124",)), path)
+    assert report.diagnostics == ()
