@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amplint.model.events import Clip, GradAccess, ScalerStep, Unscale
-from amplint.model.protocol.contents import EarlyUse
+from amplint.model.protocol.contents import EarlyUse, Part
 from amplint.model.protocol.hazard import Hazard, HazardKind, Hazards
 from amplint.model.protocol.objects import Known
 from amplint.model.protocol.state import ProtocolState
@@ -64,8 +64,14 @@ def _while_scaled(
     names, grads = known.handled(state, event.owners, named)
     if not all(grad.still_scaled for grad in grads):
         return ()
-    part = min((part for grad in grads for part in grad.parts), key=lambda part: part.site)
+    part = _meant([part for grad in grads for part in grad.parts], event.site)
     if known.off(state, part.scaler):
         return ()
     optimizer = names[0] if len(names) == 1 else ""
     return (Hazard(kind, event.site, (("scaled", part.site),), part.scaler, optimizer, details),)
+
+
+def _meant(parts: list[Part], site: int) -> Part:
+    """The backward pass to tell of at a place: the first, or where several scalers are at work the last one before it."""
+    before = [part for part in parts if part.site < site] if len({part.scaler for part in parts}) > 1 else []
+    return max(before, key=lambda part: part.site) if before else min(parts, key=lambda part: part.site)
