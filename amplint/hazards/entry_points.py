@@ -16,12 +16,13 @@ from amplint.lowering.graph_tools import events_in
 from amplint.lowering.graphs import Graphs
 from amplint.lowering.linked_graphs import linked
 from amplint.lowering.program import Program
-from amplint.model.event_graph import Call, Function, Jump, Loop, Node, Scoped, Seq, Try, parts_of
+from amplint.model.event_graph import Call, Function, Jump, Loop, Node, Scoped, Seq, Test, parts_of
 from amplint.model.events import Assign, Backward, Escape, Event, Leave, ObjectFacts, Scale, ScalerStep
 from amplint.model.exploration.effects import Flows
 from amplint.model.exploration.explorer import Explorer
 from amplint.model.exploration.written_explorations import Exploration, basis_of
 from amplint.model.records import changed, frozen
+from amplint.model.references import key_of
 from amplint.syntax.classes import ClassInfo
 from amplint.system.memory import Kept, in_use
 
@@ -198,19 +199,21 @@ def worth_exploring(entries: Sequence[Entry]) -> Iterator[Entry]:
 
 
 def _hands_nothing_to(function: Function) -> str:
-    """The key of the function whose one call is all that happens in a function, once, and without a known object or a condition
-    that it is given: what that one shows by itself, it shows here; empty where more happens."""
+    """The key of the function whose one call is all that happens in a function, once, and without a known object or more of a
+    condition than a name that it has itself: what that one shows by itself, it shows here; empty where more happens."""
     happening = [event for event in events_in(function.body) if not isinstance(event, (Assign, Jump, Escape))]
     call = happening[0] if len(happening) == 1 else None
-    if not isinstance(call, Call) or call.function == function.key or call.conditions or _is_amid(call, function.body):
+    if not isinstance(call, Call) or call.function == function.key or _is_amid(call, function.body):
+        return ""
+    if not all(isinstance(each, Test) and each.key == key_of(name) for name, each in call.conditions):
         return ""
     given = [function.objects.get(value, _SOMETHING) for _, value in call.binding]
     return call.function if all(facts == _SOMETHING for facts in given) else ""
 
 
 def _is_amid(call: Call, node: Node) -> bool:
-    """Whether a call stands in a loop, a region or a `try` below a node."""
-    around = isinstance(node, (Loop, Scoped, Try)) and call in events_in(node)
+    """Whether a call stands in a loop or a region below a node; in a `try`, what is raised comes to where nothing happens."""
+    around = isinstance(node, (Loop, Scoped)) and call in events_in(node)
     return around or any(_is_amid(call, part) for part in parts_of(node))
 
 

@@ -98,3 +98,31 @@ def test_no_hazard_is_possible(code: str) -> None:
 def test_what_shows_no_hazard_is_not_explored() -> None:
     assert [*worth_exploring(entries(SCALED_BY_A_HELPER))]
     assert not [*worth_exploring(entries(PLAIN))]
+
+
+CALLED_IN_A_TRY = """
+scaler = torch.amp.GradScaler("cuda")
+
+def step(batch):
+    scaler.scale(criterion(model(batch))).backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    scaler.step(optimizer)
+    scaler.update()
+
+def run(batch):
+    try:
+        step(batch)
+    except RuntimeError as error:
+        print(error)
+    finally:
+        clean_up()
+
+def each(batches):
+    for batch in batches:
+        run(batch)
+"""
+
+
+def test_what_does_nothing_but_call_is_not_explored_beside_what_it_calls() -> None:
+    explored = [entry.function.key.partition("@")[0] for entry in worth_exploring(entries(CALLED_IN_A_TRY))]
+    assert explored == ["step", "each"]
