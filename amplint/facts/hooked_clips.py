@@ -50,18 +50,16 @@ class HookedClips:
     def _clip(self, call: cst.Call) -> HookedClip | None:
         if not isinstance(call.func, cst.Attribute) or len(call.args) != 1:
             return None
-        limit, model = self._limit(call.args[0].value), "" if self._is_for_some(call) else self._model(call.func.value)
-        steps = self._steps(model) if limit and model else None
+        limit, model = self._limit(call.args[0].value), self._model(call.func.value)
+        steps = self._steps(model) if limit and model and not self._is_for_some(call) else None
         return HookedClip(call, limit, steps) if steps is not None else None
 
     def _is_for_some(self, call: cst.Call) -> bool:
-        """Whether a condition may choose between precisions."""
-        tests = (each.test for each in self._tree.ancestors(call) if isinstance(each, (cst.If, cst.IfExp)))
-        return any(
-            vocabulary.PRECISION_CHOICE.search(word) or vocabulary.SCALER.search(word)
-            for test in tests
-            for word in words(test)
-        )
+        """Whether a condition may choose between precisions, around a call or before it in its function."""
+        around = self._tree.enclosing(call, cst.FunctionDef) or self._tree.module
+        before = (each for each in self._tree.inside(around, cst.If) if self._tree.order(each) < self._tree.order(call))
+        said = (word for each in before for word in words(each.test))
+        return any(vocabulary.PRECISION_CHOICE.search(word) or vocabulary.SCALER.search(word) for word in said)
 
     def _limit(self, hook: cst.BaseExpression) -> str:
         """The bound that a hook clips its gradient by; empty where it does not, or by no number that is written out."""
