@@ -11,7 +11,7 @@ import ast
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -23,6 +23,7 @@ from amplint.engine.discovery import FoundFile, discover
 from amplint.engine.neighbours import neighbours, project_files
 from amplint.engine.registry import RegistryError
 from amplint.engine.relevance import is_concerned
+from amplint.engine.run_imports import RunImports
 from amplint.engine.runner import RunOptions, establish, run
 from amplint.engine.selection import all_rules
 from amplint.model.records import NamedTuple
@@ -98,7 +99,11 @@ class Plugin:
                 return replace(known, path=self._filename)
         report = check_bytes(self._filename, data, settings, path)
         needed = frozenset(fact for diagnostic in report.diagnostics for fact in diagnostic.needs) - report.facts
-        return withdraw(report, report.facts | _facts(asked, needed)) if needed else report
+        if not needed:
+            return report
+        return withdraw(
+            report, report.facts | _facts(asked, needed), partial(_imports(asked).trained_without_amp, path)
+        )
 
     def _data(self) -> bytes:
         if self._asked.is_stdin:
@@ -126,6 +131,16 @@ def _reports(asked: _Asked) -> dict[Path, FileReport]:
 
 @lru_cache(maxsize=8)
 def _facts(asked: _Asked, wanted: frozenset[str]) -> frozenset[str]:
-    found = _found(asked)
     # flake8 has processes of its own.
-    return establish([*found, *project_files(found, asked.targets, _resolver(asked))], RunOptions(jobs=1), wanted)
+    return establish(_project(asked), RunOptions(jobs=1), wanted)
+
+
+@lru_cache(maxsize=1)
+def _imports(asked: _Asked) -> RunImports:
+    return RunImports(_project(asked))
+
+
+def _project(asked: _Asked) -> list[FoundFile]:
+    """The files of the run, and the others of their projects."""
+    found = _found(asked)
+    return [*found, *project_files(found, asked.targets, _resolver(asked))]

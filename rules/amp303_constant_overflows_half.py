@@ -44,7 +44,8 @@ masks that are added: two of them would still add up to -inf.
 ## Limitations
 A tensor is taken for float16 only where the file shows it, or where another file enters the region in which it is
 computed. Where nobody can be seen to call the code (a registry, a configuration), it is enough that the project trains
-under float16 autocast and that the same function computes the tensor by a layer or a matrix product.
+under float16 autocast and that the same function computes the tensor by a layer or a matrix product. It is not enough
+where imports connect the file with a script that trains without AMP, and with none that uses it.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#cuda-op-specific-behavior

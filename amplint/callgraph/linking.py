@@ -37,15 +37,11 @@ class Links:
     """Finds the functions that contexts are for.
 
     Args:
-        files: the files of the project.
-        root: its folder.
-
-    Attributes:
-        graph: the imports between the files.
+        graph: the imports between the files of the project.
     """
 
-    def __init__(self, files: Iterable[Path], root: Path) -> None:
-        self.graph = ImportGraph(files, root)
+    def __init__(self, graph: ImportGraph) -> None:
+        self.graph = graph
         self._values = HeldValues(self.graph)
         self._subclasses = Subclasses(self.graph, self._values.definitions)
         self._resolved: dict[tuple[Target, str], tuple[Target, ...]] = {}

@@ -16,6 +16,7 @@ from amplint.engine.discovery import FoundFile
 from amplint.engine.file_replacement import Changed, FixError, write
 from amplint.engine.fixer import FixOutcome, fix_source, fixable
 from amplint.engine.suppression_edits import suppress_source, suppressible
+from amplint.facts.driving_facts import OF_A_PROJECT, is_about
 from amplint.model.caller_contexts import FromElsewhere
 from amplint.model.records import NamedTuple, frozen
 from amplint.report import diff
@@ -119,8 +120,9 @@ def fix_all(
             if item.leads_out:
                 raise FixError("is a link that leads out of the given paths; not fixed")
             report = result.reports[index]
-            # What a finding needs that was not withdrawn, the project establishes.
-            known = facts.union(*(each.needs for each in report.diagnostics))
+            # What a finding needs that was not withdrawn, the project establishes; of what it trains in, only that counts.
+            needed = report.facts.union(*(each.needs for each in report.diagnostics))
+            known = needed.union(fact for fact in facts if not is_about(fact, OF_A_PROJECT - needed))
             repaired = _Fixing(item, wanted, options, narrowings, known, report.entered).fixed()
         except FixError as error:
             console.problem(item.display, str(error))

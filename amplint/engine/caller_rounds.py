@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amplint.diagnostics import FileReport
@@ -18,6 +17,7 @@ from amplint.system.reading import read_file
 if TYPE_CHECKING:
     from amplint.callgraph.linking import Links
     from amplint.engine.discovery import FoundFile
+    from amplint.engine.run_imports import RunImports
     from amplint.model.caller_contexts import FromElsewhere
 
 _DEPTH = 6
@@ -39,11 +39,13 @@ class CallerRounds:
 
     Args:
         found: the files.
+        imports: those between the files.
         text: the content of the first, where it does not come from the disk.
     """
 
-    def __init__(self, found: Sequence[FoundFile], text: bytes | None = None) -> None:
+    def __init__(self, found: Sequence[FoundFile], imports: RunImports, text: bytes | None = None) -> None:
         self._found = found
+        self._imports = imports
         self._text = text
         self._positions = {str(each.path): position for position, each in enumerate(found)}
         self._given: dict[int, tuple[FromElsewhere, ...]] = {}
@@ -98,8 +100,7 @@ class CallerRounds:
     def _links(self) -> Links:
         from amplint.callgraph.linking import Links  # brings `ast`
 
-        files = [each for each in self._found if not is_notebook(each.display)]
-        return Links((each.path for each in files), Path(*_common([each.settings.root for each in files])))
+        return Links(self._imports.graph)
 
     def _content(self, position: int) -> bytes:
         if position == 0 and self._text is not None:
@@ -108,14 +109,3 @@ class CallerRounds:
             return read_file(self._found[position].path)
         except OSError:
             return b""
-
-
-def _common(roots: Sequence[Path]) -> tuple[str, ...]:
-    """The parts of the folder that all roots lie in."""
-    first, *others = sorted({root.parts for root in roots})
-    count = len(first)
-    for parts in others:
-        count = min(
-            count, next((index for index, pair in enumerate(zip(first, parts)) if pair[0] != pair[1]), len(parts))
-        )
-    return first[:count]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from amplint.engine.selection import (
     severities,
 )
 from amplint.engine.severity import is_at_least, severity
-from amplint.facts.driving_facts import with_place
+from amplint.facts.driving_facts import OF_A_PROJECT, with_place
 from amplint.python_ast import gate
 from amplint.source import FileLocation, InvalidNotebook, Source, is_notebook
 from amplint.system.text_encoding import SourceError
@@ -196,17 +196,20 @@ def resting_on(report: FileReport, fact: str) -> FileReport:
     return replace(report, diagnostics=found, facts=report.facts & {ALONE}, gives=())
 
 
-def withdraw(report: FileReport, facts: frozenset[str]) -> FileReport:
+def withdraw(report: FileReport, facts: frozenset[str], is_apart: Callable[[], bool] = lambda: False) -> FileReport:
     """The report without the findings that need facts which no file of the run established.
 
-    A notebook is a program of its own, and so is a file that trains without AMP: what other files establish says nothing about
-    them.
+    A notebook is a program of its own, and so is a file that trains without AMP, or that is trained so: what other files
+    establish says nothing about them.
 
     Args:
         report: what was found in one file.
         facts: what the files of the run establish.
+        is_apart: tells whether those that lead to the file train without AMP; asked only where it makes a difference.
     """
-    facts = report.facts if is_notebook(report.path) or ALONE in report.facts else facts
+    needed = OF_A_PROJECT.intersection(need for each in report.diagnostics for need in each.needs) - report.facts
+    if is_notebook(report.path) or ALONE in report.facts or (needed & facts and is_apart()):
+        facts = report.facts
     facts = holding(facts)
     kept = tuple(
         diagnostic if diagnostic.needs <= report.facts else with_place(diagnostic, facts)

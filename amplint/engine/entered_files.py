@@ -16,6 +16,7 @@ from amplint.engine.waiting import Pending, checked
 if TYPE_CHECKING:
     from amplint.engine.caller_rounds import EnteredFile
     from amplint.engine.discovery import FoundFile
+    from amplint.engine.run_imports import RunImports
 
 
 def enter(
@@ -23,6 +24,7 @@ def enter(
     reports: list[FileReport],
     jobs: int,
     caches: RunCaches,
+    imports: RunImports,
     text: bytes | None = None,
 ) -> None:
     """Check again, in place, the files whose functions other files enter.
@@ -32,13 +34,14 @@ def enter(
         reports: those on all of them.
         jobs: the number of processes, as `amplint.engine.tasks.check_all` takes it.
         caches: those of the run.
+        imports: those between the files.
         text: the content of the first, if it is given: then nobody asks where the findings of the others have their halves.
     """
     if not any(report.gives for report in reports):
         return
     from amplint.engine.caller_rounds import CallerRounds
 
-    rounds = CallerRounds(found, text)
+    rounds = CallerRounds(found, imports, text)
     try:
         while True:
             with collector_paused():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from amplint.engine.entered_files import enter
 from amplint.engine.established import Established
 from amplint.engine.relevance import matters
 from amplint.engine.run_caches import RunCaches
+from amplint.engine.run_imports import RunImports
 from amplint.engine.tasks import Task, check_one
 from amplint.engine.waiting import FEW, MOST_WAITING, Pending, checked, looked_up, to_parse
 from amplint.model.records import NamedTuple
@@ -64,14 +66,15 @@ def run(
     """
     everything, caches = [*found, *others], RunCaches(options.cache_dir, options.no_cache)
     reports = list(_in_order(_reports(everything, options, caches, on_note), len(everything), on_progress))
-    enter(everything, reports, options.jobs, caches)
+    imports = RunImports(everything, project)
+    enter(everything, reports, options.jobs, caches, imports)
     facts = Established(reports, [*map(project_of, everything)])
     due = _no_longer_waiting(reports[: len(found)], facts, options, project)
     for position, report in _parsed(found, reports, due, options, caches):
         reports[position] = report
     _complete(facts, reports, options, project)
     for position, report in enumerate(reports[: len(found)]):
-        yield withdraw(report, facts.of(position))
+        yield withdraw(report, facts.of(position), partial(imports.trained_without_amp, found[position].path))
 
 
 def _no_longer_waiting(
@@ -152,10 +155,11 @@ def check_text(
         if on_note is not None:
             on_note(problem)
     reports = [report, *_in_order(_reports(others, options, caches), len(others), None)]
-    enter([item, *others], reports, options.jobs, caches, data)
+    imports = RunImports([item, *others], project)
+    enter([item, *others], reports, options.jobs, caches, imports, data)
     facts = Established(reports)
     _complete(facts, reports, options, project)
-    return withdraw(reports[0], facts.of(0))
+    return withdraw(reports[0], facts.of(0), partial(imports.trained_without_amp, item.path))
 
 
 def _known_or_checked(task: Task, cache: Cache) -> FileReport:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from project import project
 
+from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.linking import Links
 from amplint.model.caller_contexts import CallerContext, Target
 from amplint.python_ast import gate
@@ -18,7 +19,7 @@ from amplint.python_ast import gate
 def targets(root: Path, target: Target, caller: str = "engine.py") -> set[str]:
     given = target._replace(file=str(root / target.file)) if target.file else target
     context = CallerContext(given, None, True, False, (), str(root / caller), 1, 1)
-    found = Links(root.rglob("*.py"), root).by_file([context])
+    found = Links(ImportGraph(root.rglob("*.py"), root)).by_file([context])
     return {f"{Path(path).relative_to(root)} {one.target.name}" for path, each in found.items() for one in each}
 
 
@@ -267,7 +268,7 @@ def test_trees_are_let_go_of_in_a_large_project(tmp_path: Path, monkeypatch: pyt
     ]
 
     def linked() -> tuple[dict[str, tuple[CallerContext, ...]], int]:
-        links = Links(tmp_path.rglob("*.py"), tmp_path)
+        links = Links(ImportGraph(tmp_path.rglob("*.py"), tmp_path))
         before = trees()
         found = links.by_file(contexts)
         return found, len(trees()) - len(before)
