@@ -33,6 +33,7 @@ class Precisions:
     def __init__(self, file: File) -> None:
         self._analysis, self._scalers = file.analysis, file.fact(Scalers)
         self._tree, self._names, self._roles, self._imports = file.tree, file.names, file.roles, file.imports
+        self._givens: dict[int, list[cst.BaseExpression]] = {}
 
     def regions(self, made: cst.Call) -> list[Scoped]:
         """The regions that lower precision in the functions, and in what these call, which scale with the scaler made there.
@@ -124,10 +125,16 @@ class Precisions:
             return set()
         found, waiting = {id(call.func.value)}, [call.func.value]
         while waiting:
-            given = [each for each in self._roles.flow.given(waiting.pop()) if id(each) not in found]
+            given = [each for each in self._given(waiting.pop()) if id(each) not in found]
             found.update(map(id, given))
             waiting += given
         return found
+
+    def _given(self, scaler: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """What the calls in sight give to the parameter that names a scaler; asked once for all that lead to it."""
+        if id(scaler) not in self._givens:
+            self._givens[id(scaler)] = list(self._roles.flow.given(scaler))
+        return self._givens[id(scaler)]
 
     @cached_property
     def dtypes(self) -> frozenset[str]:

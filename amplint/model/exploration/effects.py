@@ -86,6 +86,10 @@ class Flows:
                     waiting.append(called)
         return found
 
+    def _entered(self, function: Function) -> list[Function]:
+        """The functions that a function calls, as far as their graphs are known."""
+        return [called for key in self._called(function) if (called := self.function(key)) is not None]
+
     def _called(self, function: Function) -> list[str]:
         return self.once(("called", function.key), lambda: list(_called(function.body)))
 
@@ -106,7 +110,22 @@ class Flows:
             kind: the kind.
             root: the function.
         """
-        return self._happens(kind, self.reached(root).values())
+        leading = self.once(("leading to", kind), lambda: self._leading_to(kind))
+        return self._happens(kind, [root]) or any(each.key in leading for each in self._entered(root))
+
+    def _leading_to(self, kind: type[Event]) -> set[str]:
+        """The keys of all functions in which an event of some kind happens, or in what their calls lead to."""
+        callers: dict[str, list[Function]] = {}
+        for caller in self._functions.values():
+            for called in self._entered(caller):
+                callers.setdefault(called.key, []).append(caller)
+        waiting = [each for each in self._functions.values() if self._happens(kind, [each])]
+        found = {each.key for each in waiting}
+        while waiting:
+            new = {each.key: each for each in callers.get(waiting.pop().key, ()) if each.key not in found}
+            found.update(new)
+            waiting += new.values()
+        return found
 
     def _happens(self, kind: type[Event], functions: Iterable[Function]) -> bool:
         return any(isinstance(block.step, kind) for each in functions for block in self.graph(each).blocks)
