@@ -134,12 +134,12 @@ class CalleesElsewhere:
         if isinstance(instance, cst.IfExp):
             return [*self._made(instance.body, method), *self._made(instance.orelse, method)]
         instance = self._collection(_inside(instance))
-        objects = [value for value in callees.held(instance) if not self._is_unpacked(value)]
+        objects = [value for value in callees.objects.held(instance) if not self._is_unpacked(value)]
         key = literal_key(instance)
         held = {
             (path, f"{text}[{key!r}]" if key and objects and not self._is_element(value) else text)
             for value in objects or [instance]
-            for path, text in self._expressions(callees.unwrapped(value))
+            for path, text in self._expressions(callees.objects.unwrapped(value))
         }
         if held:
             return [Target(path, text, True, method) for path, text in sorted(held)]
@@ -165,7 +165,7 @@ class CalleesElsewhere:
 
     def _is_chain(self, func: cst.BaseExpression) -> bool:
         """Whether a call runs several modules in turn: only the first of them gets what the call is given."""
-        held = [value for value in self._file.callees.held(func) if isinstance(value, cst.Call)]
+        held = [value for value in self._file.callees.objects.held(func) if isinstance(value, cst.Call)]
         return any(self._file.names.all_in(value.func, {"torch.nn.Sequential"}) for value in held)
 
     def _expressions(self, value: cst.BaseExpression) -> list[tuple[str, str]]:

@@ -184,7 +184,9 @@ class HalfCheckpoints:
             case _:
                 return
         name = copy.attr.value
-        info = self._classes.owner(value) if path_of(copy.value) == "self" else self._callees.class_of(copy.value)
+        info = (
+            self._classes.owner(value) if path_of(copy.value) == "self" else self._callees.objects.class_of(copy.value)
+        )
         init = info.method("__init__") if info is not None else None
         if info is None or init is None or not any(map(self._copies, info.values(name))):
             return

@@ -118,7 +118,7 @@ class InheritedSavers:
             for arg in call.args
             if isinstance(arg.value, (cst.Name, cst.Attribute))
         )
-        return any(self._callees.class_of(each) is info for each in given)
+        return any(self._callees.objects.class_of(each) is info for each in given)
 
 
 def _put_into(node: cst.CSTNode) -> Iterator[tuple[str, str]]:

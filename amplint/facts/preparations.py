@@ -39,7 +39,7 @@ class Preparations:
 
     def scales(self, call: cst.Call) -> bool:
         """Whether the receiver of a call is an accelerator that scales."""
-        info = self._callees.class_of(call.func.value) if isinstance(call.func, cst.Attribute) else None
+        info = self._callees.objects.class_of(call.func.value) if isinstance(call.func, cst.Attribute) else None
         return info is not None and PurePath(self._tree.home(info.node).source.path).name == _MAKER
 
     def handed_back(self, call: cst.Call) -> Iterator[tuple[str, str]]:

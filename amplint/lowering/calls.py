@@ -207,7 +207,7 @@ class CallReader:
         """Whether a method of an object advances rates at each call, whatever it is called (`schedule.update_lr()`)."""
         if not schedules.may_set_rates(func.attr.value):
             return False
-        info = self._scope.program.callees.class_of(func.value)
+        info = self._scope.program.callees.objects.class_of(func.value)
         return info is not None and schedules.counts_calls(info, func.attr.value, self._scope.program.tree)
 
     def _told(self, event: Event) -> Provenance:

@@ -9,11 +9,10 @@ from functools import cached_property, lru_cache
 import libcst as cst
 
 from amplint.model.records import frozen
-from amplint.model.torch import layers
+from amplint.roles.object_classes import ObjectClasses
 from amplint.roles.roles import Roles
-from amplint.roles.scaler_wrappers import ScalerWrappers
-from amplint.syntax.access_paths import displayed, path_of
-from amplint.syntax.classes import Classes, ClassInfo
+from amplint.syntax.access_paths import path_of
+from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names
 from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
@@ -24,9 +23,6 @@ _WORTH_FOLLOWING = re.compile(
     re.IGNORECASE,
 )
 """A call in which no word says that it has to do with training is not followed into another file."""
-
-_MAX_NAMES = 3
-"""From an object to the name that it was given by, and so on, so many times."""
 
 
 @frozen
@@ -49,6 +45,9 @@ class Callees:
         imports: leads to the functions of other files.
         roles: what its objects are.
         enter: the key of a function that is gone into; None for one too many in other files.
+
+    Attributes:
+        objects: the classes of the objects on which methods are called.
     """
 
     def __init__(
@@ -65,7 +64,7 @@ class Callees:
         self._classes = classes
         self._imports = imports
         self._roles = roles
-        self._wrappers = ScalerWrappers(tree, classes, roles)
+        self.objects = ObjectClasses(tree, names, classes, roles)
         self._enter = enter
         self._known: dict[tuple[int, int, bool], tuple[cst.Call, Callee | None]] = {}
 
@@ -89,7 +88,7 @@ class Callees:
     def managing(self, context: cst.BaseExpression) -> tuple[Callee, Callee] | None:
         """What a `with` calls of an object at its begin and at its end, if the source of its class is at hand."""
         called = isinstance(context, cst.Call)
-        info = self._classes.instance_of(context) if called else self.class_of(context)
+        info = self._classes.instance_of(context) if called else self.objects.class_of(context)
         made = context if isinstance(context, cst.Call) else self._maker(context)
         found = [info.method(name) if info is not None else None for name in ("__enter__", "__exit__")]
         callees = [self._callee(each, path_of(context) or "manager", made) for each in found if each is not None]
@@ -165,7 +164,7 @@ class Callees:
         self, instance: cst.BaseExpression, methods: tuple[str, ...], path: str, abroad: bool
     ) -> Callee | None:
         """The method that a call on an instance of a class whose source is at hand runs; also `abroad`, in another file."""
-        info = self.class_of(instance, abroad)
+        info = self.objects.class_of(instance, abroad)
         if info is None or not path:
             return None
         found = next((method for name in methods if (method := info.method(name)) is not None), None)
@@ -173,79 +172,8 @@ class Callees:
 
     def _maker(self, instance: cst.BaseExpression) -> cst.Call | None:
         """The only call that makes an object."""
-        values = self.held(instance)
+        values = self.objects.held(instance)
         return values[0] if len(values) == 1 and isinstance(values[0], cst.Call) else None
-
-    def held(self, instance: cst.BaseExpression) -> list[cst.BaseExpression]:
-        """What an expression may name when a method of it is called: neither None nor the same object handed on.
-
-        `model = model.cuda()` hands it on.
-        """
-        path = path_of(instance)
-        found: list[cst.BaseExpression] = []
-        waiting = list(self._roles.values(instance))
-        while waiting:
-            value = self.unwrapped(waiting.pop(0))
-            if type(value) is cst.IfExp:
-                waiting += [value.body, value.orelse]
-            elif path_of(value) not in ("None", path):
-                found.append(value)
-        return found
-
-    def unwrapped(self, value: cst.BaseExpression) -> cst.BaseExpression:
-        """The module that an expression gives back: `net` of `net.cuda()`, `DataParallel(net)` and `torch.compile(net)`."""
-        while type(value) is cst.Call:
-            func = value.func
-            if value.args and self._names.all_in(func, layers.WRAPPERS):
-                value = value.args[0].value
-            elif type(func) is cst.Attribute and func.attr.value in layers.SAME_MODULE:
-                value = func.value
-            else:
-                break
-        return value
-
-    def class_of(self, instance: cst.BaseExpression, abroad: bool = True) -> ClassInfo | None:
-        """The class of the object that an expression names, if its source is at hand.
-
-        Args:
-            instance: any expression.
-            abroad: whether the class may stand in another file.
-        """
-        return self._class_of(instance, abroad, _MAX_NAMES)
-
-    def _class_of(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
-        if path_of(instance) in ("", "self") or not names:
-            return None
-        values = self.held(instance) or list(self._roles.flow.given(instance))
-        if type(instance) is cst.Subscript:
-            values = [member for value in values for member in displayed(value)]
-        infos = {
-            self._classes.instance_of(value, abroad) or self._made_by_method(value, abroad)
-            if isinstance(value, cst.Call)
-            else self._handed_on(value, abroad, names - 1)
-            for value in values
-        }
-        if len(infos) > 1:  # of what an option chooses from, the one that has to do with a scaler is meant
-            infos = {info for info in infos if info is not None and self._wrappers.is_one(info)}
-        return infos.pop() if len(infos) == 1 else None
-
-    def _made_by_method(self, call: cst.Call, abroad: bool) -> ClassInfo | None:
-        """The class of what a method of the same object makes (`self.optimizers = self.setup_optimizers()`)."""
-        owner = self._classes.owner(call)
-        if owner is None or not isinstance(call.func, cst.Attribute) or path_of(call.func.value) != "self":
-            return None
-        method = owner.method(call.func.attr.value)
-        infos = {self._classes.instance_of(value, abroad) for value in self._roles.flow.returned(method)}
-        return infos.pop() if len(infos) == 1 else None
-
-    def _handed_on(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
-        """The class of an object that was handed on by its name: if it steps through a scaler of its own, or a wrapper that
-        comes with amplint speaks for it."""
-        info = self._class_of(instance, abroad, names)
-        if info is None:
-            return None
-        told = self._tree.home(info.node).source.path.endswith(".pyi")
-        return info if told or self._wrappers.is_one(info) else None
 
     def _callee(
         self, node: cst.FunctionDef, receiver: str | None = None, made: cst.Call | None = None

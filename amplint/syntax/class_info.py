@@ -105,8 +105,9 @@ class ClassInfo:
 
 def is_only_announced(method: cst.FunctionDef) -> bool:
     """Whether a method leaves what it does to subclasses: it raises `NotImplementedError`, or does nothing."""
-    simple = [line for line in method.body.body if isinstance(line, cst.SimpleStatementLine)]
-    if len(simple) < len(method.body.body):
+    lines = [method.body] if isinstance(method.body, cst.SimpleStatementSuite) else method.body.body
+    simple = [line for line in lines if isinstance(line, (cst.SimpleStatementLine, cst.SimpleStatementSuite))]
+    if len(simple) < len(lines):
         return False
     statements: list[cst.BaseSmallStatement] = [small for line in simple for small in line.body]
     return all(isinstance(each, cst.Pass) or _is_text(each) or _is_not_implemented(each) for each in statements)

@@ -208,7 +208,15 @@ class ValueFlow(ValueUses):
         """What the calls in sight give to the parameter that a name stands for."""
         bindings = self._names.bindings(node.value, node) if type(node) is cst.Name else []
         if len(bindings) == 1 and isinstance(bindings[0].node, cst.Param):
-            yield from self._arguments.of(bindings[0].node)
+            yield from self.given_to(bindings[0].node)
+
+    def called(self, call: cst.Call) -> cst.FunctionDef | None:
+        """The function in sight that a call runs; None when that cannot be told."""
+        return self._arguments.called(call)
+
+    def given_to(self, param: cst.Param) -> list[cst.BaseExpression]:
+        """What the calls in sight give to a parameter."""
+        return self._arguments.of(param)
 
     def sources(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         """The same, also of other objects' attributes, with changes, what callers give, and what a property or helper returns."""

@@ -18,7 +18,7 @@ def clip(file: File, found: Found) -> Fix | None:
     if found.is_half:
         return None
     owner = scaled.func.value
-    info = file.callees.class_of(owner)
+    info = file.callees.objects.class_of(owner)
     name = (node.func.attr if isinstance(node.func, cst.Attribute) else node.func) if info is not None else None
     method = info.method(name.value) if info is not None and isinstance(name, cst.Name) else None
     if info is None or method is None or not _takes(method, node) or _asks_owner(file, node, owner):

@@ -1,0 +1,152 @@
+"""Of which class the object is that an expression names."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from amplint.model.torch import layers
+from amplint.roles.roles import Roles
+from amplint.roles.scaler_wrappers import ScalerWrappers
+from amplint.syntax.access_paths import displayed, path_of
+from amplint.syntax.class_info import is_only_announced
+from amplint.syntax.classes import Classes, ClassInfo
+from amplint.syntax.names import Names
+from amplint.syntax.tree import Tree
+
+_MAX_NAMES = 3
+"""From an object to the name that it was given by, and so on, so many times."""
+
+
+class ObjectClasses:
+    """Finds the classes of the objects that a file names, if their source is at hand.
+
+    Args:
+        tree: the file.
+        names: what its names mean.
+        classes: the classes in sight.
+        roles: what its objects are.
+    """
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes, roles: Roles) -> None:
+        self._tree, self._names, self._classes, self._roles = tree, names, classes, roles
+        self._wrappers = ScalerWrappers(tree, classes, roles)
+
+    def held(self, instance: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """What an expression may name when a method of it is called: neither None nor the same object handed on.
+
+        `model = model.cuda()` hands it on.
+        """
+        path = path_of(instance)
+        found: list[cst.BaseExpression] = []
+        waiting = list(self._roles.values(instance))
+        while waiting:
+            value = self.unwrapped(waiting.pop(0))
+            if type(value) is cst.IfExp:
+                waiting += [value.body, value.orelse]
+            elif type(value) is cst.BooleanOperation and type(value.operator) is cst.Or:
+                waiting += [value.left, value.right]
+            elif path_of(value) not in ("None", path):
+                found.append(value)
+        return found
+
+    def unwrapped(self, value: cst.BaseExpression) -> cst.BaseExpression:
+        """The module that an expression gives back: `net` of `net.cuda()`, `DataParallel(net)` and `torch.compile(net)`."""
+        while type(value) is cst.Call:
+            func = value.func
+            if value.args and self._names.all_in(func, layers.WRAPPERS):
+                value = value.args[0].value
+            elif type(func) is cst.Attribute and func.attr.value in layers.SAME_MODULE:
+                value = func.value
+            else:
+                break
+        return value
+
+    def class_of(self, instance: cst.BaseExpression, abroad: bool = True) -> ClassInfo | None:
+        """The class of the object that an expression names, if its source is at hand.
+
+        Args:
+            instance: any expression.
+            abroad: whether the class may stand in another file.
+        """
+        return self._class_of(instance, abroad, _MAX_NAMES)
+
+    def _class_of(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
+        if path_of(instance) in ("", "self") or not names:
+            return None
+        values = self._objects(instance)
+        if not values:
+            return self._annotated(instance, abroad)
+        if type(instance) is cst.Subscript:
+            values = [member for value in values for member in displayed(value)]
+        infos = {
+            self._classes.instance_of(value, abroad) or self._made_by_method(value, abroad)
+            if isinstance(value, cst.Call)
+            else self._handed_on(value, abroad, names - 1)
+            for value in values
+        }
+        if len(infos) > 1:  # of what an option chooses from, the one that has to do with a scaler is meant
+            infos = {info for info in infos if info is not None and self._wrappers.is_one(info)}
+        return infos.pop() if len(infos) == 1 else None
+
+    def _objects(self, instance: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """What an expression may name; for a parameter that may be left out (`saver=None`), what the calls in sight give, and
+        what is made where it is left out."""
+        values = self._told(instance)
+        found: list[cst.BaseExpression] = []
+        for value in values:
+            found += self._told(value) if self._is_optional(self._param(value)) else [value]
+        return found or values
+
+    def _told(self, instance: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """What an expression is given where it stands; a parameter for which nothing else is told, or that may be left out,
+        what the calls in sight give, too."""
+        held, param = self.held(instance), self._param(instance)
+        asked = param is not None and (not held or self._is_optional(param))
+        return [*held, *self._roles.flow.given_to(param)] if param is not None and asked else held
+
+    def _is_optional(self, param: cst.Param | None) -> bool:
+        """Whether a parameter may be left out, and is None then."""
+        return param is not None and param.default is not None and path_of(param.default) == "None"
+
+    def _param(self, node: cst.BaseExpression) -> cst.Param | None:
+        """The parameter that a name stands for, also where the function gives it another value."""
+        bindings = self._names.bindings(node.value, node) if type(node) is cst.Name else []
+        params = [each.node for each in bindings if isinstance(each.node, cst.Param)]
+        return params[0] if len(params) == 1 else None
+
+    def _annotated(self, instance: cst.BaseExpression, abroad: bool) -> ClassInfo | None:
+        """The class that a parameter is annotated with, unless that leaves anything to subclasses."""
+        param = self._param(instance)
+        note = param.annotation.annotation if param is not None and param.annotation is not None else None
+        info = self._classes.named(_no_option(note), abroad) if note is not None else None
+        if info is None or any(map(is_only_announced, info.methods.values())):
+            return None
+        return None if any(info in each.lineage[1:] for each in self._classes.own) else info
+
+    def _made_by_method(self, call: cst.Call, abroad: bool) -> ClassInfo | None:
+        """The class of what a method of the same object makes (`self.optimizers = self.setup_optimizers()`)."""
+        owner = self._classes.owner(call)
+        if owner is None or not isinstance(call.func, cst.Attribute) or path_of(call.func.value) != "self":
+            return None
+        method = owner.method(call.func.attr.value)
+        infos = {self._classes.instance_of(value, abroad) for value in self._roles.flow.returned(method)}
+        return infos.pop() if len(infos) == 1 else None
+
+    def _handed_on(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
+        """The class of an object that was handed on by its name: if a parameter is annotated with it, if it steps through a
+        scaler of its own, or if a wrapper that comes with amplint speaks for it."""
+        info = self._class_of(instance, abroad, names)
+        if info is None or info is self._annotated(instance, abroad):
+            return info
+        told = self._tree.home(info.node).source.path.endswith(".pyi")
+        return info if told or self._wrappers.is_one(info) else None
+
+
+def _no_option(annotation: cst.BaseExpression) -> cst.BaseExpression:
+    """What an annotation says of what is not None: `Saver` of `Saver | None` and of `Optional[Saver]`."""
+    if type(annotation) is cst.BinaryOperation and path_of(annotation.right) == "None":
+        return annotation.left
+    if type(annotation) is cst.Subscript and path_of(annotation.value).rpartition(".")[2] == "Optional":
+        inner = annotation.slice[0].slice
+        return inner.value if isinstance(inner, cst.Index) else annotation
+    return annotation
