@@ -219,7 +219,7 @@ class Checkpoints:
                 return pair
         if callee.receiver != "self":
             return None
-        own = self._helpers.taken(callee.node)
+        own = {path for path in self._helpers.taken(callee.node) if path.startswith("self.")}
         pairs = (pair for pair in self._steppers.pairs if path_of(pair.optimizer) in own)
         return next((pair for pair in pairs if self._is_same_object(pair.call, call)), None)
 

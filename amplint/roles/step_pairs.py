@@ -11,8 +11,8 @@ from amplint.model.records import frozen
 from amplint.roles.roles import Roles
 from amplint.roles.scaler_wrappers import ScalerWrappers
 from amplint.syntax.access_paths import path_of
-from amplint.syntax.call_arguments import given_by
-from amplint.syntax.nodes import is_reference
+from amplint.syntax.call_arguments import given_by, params_of
+from amplint.syntax.nodes import is_reference, within
 from amplint.syntax.tree import Tree
 
 _MAX_CALLERS = 3
@@ -60,8 +60,18 @@ class Steppers:
             return
         called = [call.func, call.func.value] if isinstance(call.func, cst.Attribute) else [call.func]
         wrappers = [each for each in called if self._wrappers.may_name(each)]
-        scalers = wrappers or [each for each in given if self._is_scaler(each)]
+        scalers = wrappers or [each for each in given if self._is_scaler(each) and not self._is_ignored(call, each)]
         yield from (StepPair(scaler, optimizer, call) for scaler in scalers[:1] for optimizer in optimizers)
+
+    def _is_ignored(self, call: cst.Call, scaler: cst.BaseExpression) -> bool:
+        """Whether a call gives a scaler to a function that never names it."""
+        function = self.flow.called(call)
+        if function is None:
+            return False
+        names = {param.name.value for param in params_of(function)}
+        given = {name for name in names if given_by(call, function, name) is scaler}
+        named = {node.value for node in within(function.body) if isinstance(node, cst.Name)} if given else set()
+        return bool(given - named)
 
     def _is_optimizer(self, node: cst.BaseExpression) -> bool:
         """Whether an expression names an optimizer, also one that a library hands out again under the same name."""
