@@ -8,6 +8,7 @@ from functools import cached_property
 
 from amplint.hazards.class_switches import as_switched_by
 from amplint.hazards.function_events import FunctionEvents
+from amplint.hazards.heirs import Heirs
 from amplint.hazards.objects_in_reach import objects_in
 from amplint.hazards.possible_hazards import PossibleHazards
 from amplint.hazards.training_code import TrainingCode
@@ -16,12 +17,12 @@ from amplint.lowering.graph_tools import events_in
 from amplint.lowering.graphs import Graphs
 from amplint.lowering.linked_graphs import linked
 from amplint.lowering.program import Program
-from amplint.model.event_graph import Call, Function, Jump, Loop, Node, Scoped, Seq, Test, parts_of
-from amplint.model.events import Assign, Backward, Escape, Event, Leave, ObjectFacts, Scale, ScalerStep
+from amplint.model.event_graph import Call, Function, Jump, Loop, Node, Scoped, Test, parts_of
+from amplint.model.events import Assign, Backward, Escape, ObjectFacts, Scale, ScalerStep
 from amplint.model.exploration.effects import Flows
 from amplint.model.exploration.explorer import Explorer
 from amplint.model.exploration.written_explorations import Exploration, basis_of
-from amplint.model.records import changed, frozen
+from amplint.model.records import frozen
 from amplint.model.references import key_of
 from amplint.syntax.classes import ClassInfo
 from amplint.system.memory import Kept, in_use
@@ -129,19 +130,22 @@ class Entries:
         """What is explored: every function in which something happens; inherited methods once more for each class that
         overrides what they call, with the overriding methods in place."""
         training = self._training(self.functions)
-        own = (key for key in self._program.definitions if key in training)
-        yield from ((self.functions[key], self.functions, None) for key in own)
-        for info in self._program.classes.own:
-            overridden = self._overridden(info)
-            if not any(map(_is_busy, overridden.values())):
-                continue
-            functions = linked({**self.graphs, **overridden})
+        for key in self._program.definitions:
+            if key in training:
+                functions = self._heirs.functions(key)
+                yield functions[key], functions, None
+        for info in self._heirs.classes:
+            functions = self._heirs.with_overrides((info,))
             training = self._training(functions)
             for base in info.lineage[1:]:
                 inherited = [
                     self._program.key(node) for name, node in base.methods.items() if info.method(name) is node
                 ]
                 yield from ((functions[key], functions, info) for key in inherited if key in training)
+
+    @cached_property
+    def _heirs(self) -> Heirs:
+        return Heirs(self._program, self.graphs, self.functions)
 
     @staticmethod
     def _training(functions: Mapping[str, Function]) -> set[str]:
@@ -158,26 +162,6 @@ class Entries:
             if not more:
                 return found
             found |= more
-
-    @cached_property
-    def _events(self) -> FunctionEvents:
-        return FunctionEvents(self.graphs)
-
-    def _overridden(self, info: ClassInfo) -> dict[str, Function]:
-        """The graphs that stand for the methods of the bases in an instance of this class, but for those that `super()` calls."""
-        replaced: dict[str, Function] = {}
-        called_on: dict[str, set[str]] = {}
-        for heir, base in zip(info.lineage, info.lineage[1:]):
-            for name, node in heir.methods.items():
-                if (key := self._program.key(node)) in self.graphs:
-                    called_on.setdefault(name, set()).update(self._events.called(key))
-            for name, node in base.methods.items():
-                own, key = info.methods.get(name), self._program.key(node)
-                if own is not None and key not in called_on.get(name, ()):
-                    replaced[key] = self.graphs[self._program.key(own)]
-            inert = (self._program.key(base.methods[name]) for name in sorted(info.inert & base.methods.keys()))
-            replaced.update((key, changed(self.graphs[key], body=Seq(()))) for key in inert if key in self.graphs)
-        return replaced
 
 
 def _scale_nothing(functions: Collection[Function]) -> bool:
@@ -238,11 +222,3 @@ def _followed(entry: Entry) -> Exploration:
     explorer = Explorer(entry.explored, entry.objects, entry.nothing_scales, entry.nobody_unscales)
     explorer.run(entry.function)
     return Exploration(tuple(explorer.hazards), tuple(explorer.events), explorer.gave_up, explorer.degraded)
-
-
-def _is_busy(function: Function) -> bool:
-    """Whether anything happens in a function but plain computation."""
-    return any(
-        isinstance(event, (Event, Call)) and not isinstance(event, (Assign, Leave))
-        for event in events_in(function.body)
-    )
