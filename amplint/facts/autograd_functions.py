@@ -60,13 +60,13 @@ class CustomFunctions:
 
     def __init__(self, file: File) -> None:
         self._tree, self._names, self._classes, self._contexts = file.tree, file.names, file.classes, file.contexts
-        self._text = file.source.text
+        self._flow, self._text = file.flow, file.source.text
 
     def unaware(self) -> Iterator[CustomFunction]:
         """Those that lack a decorator, and whose backward pass multiplies what it does not cast."""
         for each in self._functions():
             product = next(self._products(each.backward), None)
-            if product is None or (each.has_fwd and each.has_bwd) or self._casts(each.backward):
+            if product is None or self._is_aware(each) or self._casts(each.backward):
                 continue
             if not self._is_float32(each.forward):
                 yield replace(each, product=product)
@@ -88,8 +88,7 @@ class CustomFunctions:
         """Those that lack a decorator, and whose backward pass runs again the layers that were given to their forward pass, in a
         file that speaks of autocast: others may be meant for projects that train without."""
         for each in self._functions() if "autocast" in self._text else ():
-            is_aware = (each.has_fwd and each.has_bwd) or "autocast" in self._tree.text(each.node)
-            if is_aware or self._casts(each.backward):
+            if self._is_aware(each) or self._casts(each.backward):
                 continue
             builds_graph = "enable_grad" in words_of(each.backward.body)
             for call in layers_run_again(each.forward, each.backward):
@@ -97,6 +96,10 @@ class CustomFunctions:
                 if builds_graph or any(half & words_of(arg.value) for arg in call.args):
                     yield replace(each, product=call.func)
                     break
+
+    def _is_aware(self, function: CustomFunction) -> bool:
+        """Whether both passes are decorated, or either asks for what autocast does, and sees to it by itself."""
+        return (function.has_fwd and function.has_bwd) or "autocast" in self._tree.text(function.node)
 
     def _functions(self) -> Iterator[CustomFunction]:
         for info in self._classes.own:
@@ -106,9 +109,17 @@ class CustomFunctions:
             if self._is_fallback(info.node):
                 continue
             decorators = [each.decorator for method in (forward, backward) for each in method.decorators]
-            called = [each.func if isinstance(each, cst.Call) else each for each in decorators]
-            spelled = frozenset().union(*map(self._names.resolve, called)) if called else frozenset[str]()
+            spelled = frozenset(name for each in decorators for name in self._meant(each))
             yield CustomFunction(info.node, forward, backward, spelled, backward, "setup_context" in info.methods)
+
+    def _meant(self, decorator: cst.BaseExpression) -> Iterator[str]:
+        """The full names of a decorator, and of what it is made of where it has a name of its own, in another file, too:
+        `amp_fwd = torch.amp.custom_fwd(device_type="cuda")`, `amp_fwd = partial(torch.amp.custom_fwd, device_type="cuda")`."""
+        for each in (decorator, *self._flow.values(decorator)):
+            called = each.func if isinstance(each, cst.Call) else each
+            yield from self._names.resolve(called)
+            if isinstance(each, cst.Call) and each.args and self._names.all_in(called, {"functools.partial"}):
+                yield from self._names.resolve(each.args[0].value)
 
     def _is_fallback(self, node: cst.ClassDef) -> bool:
         """Whether a class stands in for a namesake that could not be made, as the names of mixed precision are missing."""

@@ -42,6 +42,8 @@ _TELLING = (
     b"param_groups",
     b".half()",
     b"mixed_precision",
+    b"custom_fwd",
+    b"custom_bwd",
 )
 """A module without any of these does nothing that AMP would notice; a package may still hand on what others do."""
 _IN_CODE = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from project import LOOP, check, codes, only, project
+from project import LOOP, check, codes, found_in, only, project
 
 WRAPPER = """
 import torch
@@ -318,3 +318,43 @@ def test_an_optimizer_made_of_several_acts_through_them(tmp_path: Path, unscaled
     """
     root = project(tmp_path, pair=pair, train=main)
     assert codes(root, "pair.py") + codes(root, "train.py") == expected
+
+
+def test_decorators_of_another_file_are_known_by_what_they_are_made_of(tmp_path: Path) -> None:
+    made = """
+        import torch
+
+        if hasattr(torch.amp, "custom_fwd"):
+            forward_in_half = torch.amp.custom_fwd(device_type="cuda")
+            backward_in_half = torch.amp.custom_bwd(device_type="cuda")
+        else:
+            forward_in_half = torch.cuda.amp.custom_fwd
+            backward_in_half = torch.cuda.amp.custom_bwd
+    """
+    main = """
+        import torch
+        from decorators import forward_in_half, backward_in_half
+
+        class Product(torch.autograd.Function):
+            @staticmethod
+            {forward}
+            def forward(ctx, x, w):
+                ctx.save_for_backward(x, w)
+                return x @ w
+
+            @staticmethod
+            {backward}
+            def backward(ctx, grad):
+                x, w = ctx.saved_tensors
+                return grad @ w.t(), x.t() @ grad
+
+        def train(x, w, scaler):
+            with torch.autocast("cuda", dtype=torch.float16):
+                loss = Product.apply(x, w).sum()
+            scaler.scale(loss).backward()
+    """
+    plain = project(tmp_path / "plain", decorators=made, ops=main.format(forward="", backward=""))
+    assert found_in(plain, "ops.py", select=("AMP208",)) == {"ops.py:5 AMP208"}
+    both = main.format(forward="@forward_in_half", backward="@backward_in_half")
+    aware = project(tmp_path / "aware", decorators=made, ops=both)
+    assert found_in(aware, "ops.py", select=("AMP208",)) == set()
