@@ -165,7 +165,7 @@ def _without_index(file: File, value: cst.BaseExpression, texts: set[str]) -> Fi
     if len(texts) == 1:
         device = quoted(file, next(iter(texts)).rstrip(":"))
         return Fix(f"Replace with `{device}`", (Edit(start, end, device),))
-    return _type_named(file, value)
+    return _type_meant(file, value)
 
 
 def _type_meant(file: File, value: cst.BaseExpression) -> Fix:

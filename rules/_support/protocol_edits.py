@@ -69,7 +69,7 @@ def same_object(file: File, expression: cst.BaseExpression, at: cst.CSTNode) -> 
     return bool(bindings) and bindings is file.names.bindings(root.value, expression)
 
 
-NO_NAME = NoFix("the scaler has no plain name here")
+NO_NAME = NoFix("which name the scaler has here is not clear")
 MAY_BE_OFF = NoFix("AMP may be off here, and the scaler None")
 
 

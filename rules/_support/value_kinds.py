@@ -88,6 +88,11 @@ def _leaves(file: File, value: cst.CSTNode, depth: int) -> Iterator[cst.CSTNode]
         yield from _leaves(file, value.body, depth)
         yield from _leaves(file, value.orelse, depth)
         return
+    named = _names_of_devices(file, value, depth) if depth else []
+    if named:
+        for each in named:
+            yield from _leaves(file, each, depth - 1)
+        return
     sources = _sources(file, value) if depth else []
     if not sources:
         yield value
@@ -96,6 +101,18 @@ def _leaves(file: File, value: cst.CSTNode, depth: int) -> Iterator[cst.CSTNode]
             yield value
         else:
             yield from _leaves(file, source, depth - 1)
+
+
+def _names_of_devices(file: File, value: cst.CSTNode, depth: int) -> list[cst.BaseExpression]:
+    """What devices are made of, where a value is `str` of one: `"cuda:0"` of `torch.device("cuda:0")`; empty for any other."""
+    device = stringified(file, value)
+    made = list(_leaves(file, device, depth - 1)) if device is not None else []
+    named = [
+        each.args[0].value
+        for each in made
+        if isinstance(each, cst.Call) and len(each.args) == 1 and file.names.all_in(each.func, {"torch.device"})
+    ]
+    return named if len(named) == len(made) else []
 
 
 def _sources(file: File, value: cst.CSTNode) -> list[cst.CSTNode | None]:
