@@ -87,7 +87,12 @@ def _given(function: cst.FunctionDef, call: cst.Call) -> dict[str, cst.BaseExpre
 
 def _spelled_out(value: cst.BaseExpression, tree: Tree, names: Names, depth: int) -> Iterator[object]:
     """The literals that an argument may be; an object goes by the name of its class."""
-    constant = _constant(value, names)
+    assigned = _assigned(value, tree, names)
+    if len(assigned) > 1:
+        for each in assigned if depth else ():
+            yield from _spelled_out(each, tree, names, depth - 1)
+        return
+    constant = assigned[0] if assigned else None
     if isinstance(constant, cst.IfExp):
         for each in (constant.body, constant.orelse) if depth else ():
             yield from _spelled_out(each, tree, names, depth - 1)
@@ -122,10 +127,24 @@ def _asks(value: cst.BaseExpression) -> bool:
     return isinstance(value, cst.Comparison) or (isinstance(value, cst.Call) and called_name(value).startswith("is_"))
 
 
-def _constant(value: cst.BaseExpression, names: Names) -> cst.BaseExpression | None:
-    """What an argument stands for: itself, or what a name is assigned once."""
+def _assigned(value: cst.BaseExpression, tree: Tree, names: Names) -> list[cst.BaseExpression]:
+    """What an argument stands for: itself, or what a name may be assigned, of which what comes later in any case takes the
+    place of what was before; nothing where it is not known."""
     bound = names.bindings(value.value, value) if isinstance(value, cst.Name) else []
-    return bound[0].value if len(bound) == 1 else value if not bound else None
+    if not bound:
+        return [value]
+    found: list[cst.BaseExpression] = []
+    for each in bound:
+        if each.value is None or each.node is None:
+            return []
+        found = [*found, each.value] if _is_in_a_branch(each.node, tree) else [each.value]
+    return found
+
+
+def _is_in_a_branch(node: cst.CSTNode, tree: Tree) -> bool:
+    """Whether a node stands in a compound statement of its function that may not run it."""
+    around = tree.enclosing(node, cst.If, cst.For, cst.While, cst.Try, cst.Match, cst.FunctionDef)
+    return around is not None and not isinstance(around, cst.FunctionDef)
 
 
 def _first_return(
