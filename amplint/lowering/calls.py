@@ -9,6 +9,7 @@ from amplint.lowering.conditions import ConditionReader, constant
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.function_calls import FunctionCalls
 from amplint.lowering.gradients import CLIP_METHODS, GradientReader, argument, is_grad
+from amplint.lowering.preset_calls import PresetCalls
 from amplint.lowering.provenance import Provenance, Read, arguments
 from amplint.lowering.unknown_calls import UnknownCalls
 from amplint.model.events import (
@@ -58,6 +59,7 @@ class CallReader:
         self._scope = builder.scope
         self._names, self._roles, self._ref = self._scope.names, self._scope.roles, self._scope.ref
         self._gradients = gradients
+        self._presets = PresetCalls(builder.scope)
         self._backward = BackwardReader(builder, read)
         self._functions = FunctionCalls(builder, conditions, read)
         self._unknown = UnknownCalls(builder, read)
@@ -76,7 +78,7 @@ class CallReader:
             return arguments(self._read, call).as_argument() | Provenance((GRADIENT,))
         if self._backward.may_unscale(call):
             self._gradients.rescale(call)
-        whole = self._preset(call)
+        whole = self._presets.whole(call)
         if self._names.any_in(whole.func, torch_names.CLIPS):
             arguments(self._read, call)
             by = torch_names.CLIPS[min(self._names.resolve(whole.func) & torch_names.CLIPS.keys())]
@@ -106,14 +108,6 @@ class CallReader:
             self._emit(CacheCleared(self._site(call)))
         elif path:
             self._emit(Forward(self._site(call), self._scope.qualify(path)))
-
-    def _preset(self, call: cst.Call) -> cst.Call:
-        """The call with the function and arguments that `functools.partial` has set before."""
-        value = self._scope.definition(call.func) if type(call.func) is cst.Name else None
-        if type(value) is cst.Call and value.args and self._names.all_in(value.func, {"functools.partial"}):
-            args = [*value.args[1:], *call.args]
-            return cst.Call(value.args[0].value, sorted(args, key=lambda arg: bool(arg.star or arg.keyword)))
-        return call
 
     # -- methods ---------------------------------------------------------------------------------------------------
 
