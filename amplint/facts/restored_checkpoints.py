@@ -100,13 +100,14 @@ def _is_another_display(flow: ValueFlow, holder: cst.BaseExpression, checkpoint:
 
 
 def _is_read(tree: Tree, key: str) -> bool:
-    """Whether a file says the key of a scaler's state anywhere else than where it is put."""
-    put = 0
-    for element in tree.find(cst.DictElement):
-        put += isinstance(element.key, cst.SimpleString) and element.key.value.strip("'\"") == key
+    """Whether a file says the key of a scaler's state anywhere else than where it is put, or as the name of an attribute."""
+    elsewhere: list[cst.CSTNode | None] = [element.key for element in tree.find(cst.DictElement)]
     for target in tree.find(cst.AssignTarget):
         index = target.target.slice[0].slice if isinstance(target.target, cst.Subscript) else None
-        text = index.value if isinstance(index, cst.Index) else None
-        put += isinstance(text, cst.SimpleString) and text.value.strip("'\"") == key
+        elsewhere.append(index.value if isinstance(index, cst.Index) else None)
+    for call in tree.find(cst.Call):
+        if path_of(call.func) in ("hasattr", "getattr") and len(call.args) > 1:
+            elsewhere.append(call.args[1].value)
+    put = sum(isinstance(each, cst.SimpleString) and each.value.strip("'\"") == key for each in elsewhere)
     said = re.findall(rf"""["']{re.escape(key)}["']""", tree.source.text)
     return len(said) > put or not vocabulary.SCALER_STATE.search(key)
