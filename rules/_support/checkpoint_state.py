@@ -54,6 +54,8 @@ def give_back(file: File, each: Unrestored) -> Fix | None:
     may_be_none = _may_be_none(file, each.pair.scaler, each.saved)
     if may_be_none is None:
         return None
+    if isinstance(each.saved, cst.DictElement):
+        may_be_none = may_be_none or holds_none(each.saved.value)
     loading, trust = restored(
         file, [Load(each.call, each.holder, each.pair.scaler, each.pair.call, each.key, may_be_none)]
     )
