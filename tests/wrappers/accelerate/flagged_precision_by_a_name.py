@@ -5,12 +5,12 @@ import torch
 
 
 class Trainer:
-    def __init__(self, config, model, optimizer):
+    def __init__(self, config, model):
         precision = "fp16"
         if config.full_precision:
             precision = "no"
         self.accelerator = accelerate.Accelerator(mixed_precision=precision)
-        self.model, self.optimizer = self.accelerator.prepare(model, optimizer)
+        self.model, self.optimizer = self.accelerator.prepare(model, torch.optim.SGD(model.parameters()))
 
     def train_step(self, batch):
         loss = self.model(batch)
