@@ -56,20 +56,26 @@ class Heirs:
         """
         if not self._overridden:
             return self._functions
-        reached = set(self._events.reached(key))
+        reached = set(self._linked.reached(key))
         own = self._program.classes.owner(self._program.definition(key))
-        met = [info for info in self._overridden if info is own or not self._methods(info).isdisjoint(reached)]
+        met = [info for info in self._overridden if info is own or not self._methods[info].isdisjoint(reached)]
         met = [info for info in met if not reached.isdisjoint(self._overridden[info])]
         last = [info for info in met if not any(info in other.lineage[1:] for other in met)]
-        replaced = [key for info in last for key in self._overridden[info]]
+        replaced = [each for info in last for each in self._overridden[info]]
         return self.with_overrides(tuple(last)) if len(replaced) == len({*replaced}) else self._functions
 
-    def _methods(self, info: ClassInfo) -> set[str]:
-        return {self._program.key(node) for node in info.methods.values()}
+    @cached_property
+    def _methods(self) -> dict[ClassInfo, set[str]]:
+        """By class, the keys of its own methods."""
+        return {info: {self._program.key(node) for node in info.methods.values()} for info in self._overridden}
 
     @cached_property
-    def _events(self) -> FunctionEvents:
+    def _linked(self) -> FunctionEvents:
         return FunctionEvents(self._functions)
+
+    @cached_property
+    def _inside(self) -> FunctionEvents:
+        return FunctionEvents(self._graphs)
 
     @cached_property
     def _overridden(self) -> dict[ClassInfo, dict[str, Function]]:
@@ -79,13 +85,12 @@ class Heirs:
 
     def _replaced(self, info: ClassInfo) -> dict[str, Function]:
         """The graphs that stand for the methods of the bases in an instance of this class, but for those that `super()` calls."""
-        inside = FunctionEvents(self._graphs)
         replaced: dict[str, Function] = {}
         called_on: dict[str, set[str]] = {}
         for heir, base in zip(info.lineage, info.lineage[1:]):
             for name, node in heir.methods.items():
                 if (key := self._program.key(node)) in self._graphs:
-                    called_on.setdefault(name, set()).update(inside.called(key))
+                    called_on.setdefault(name, set()).update(self._inside.called(key))
             for name, node in base.methods.items():
                 own, key = info.methods.get(name), self._program.key(node)
                 if own is not None and key not in called_on.get(name, ()):
