@@ -109,7 +109,7 @@ class Checkpoints:
                 continue
             if registers(state.place) and not self._at_hand.is_made(pair.scaler):
                 continue  # whoever makes the scaler may register it
-            if self._is_saved(state, pair) and not self._is_kept_with(state):
+            if self._is_saved(state, pair) and not self._is_kept_with(state, pair):
                 yield Incomplete(state.place, pair, state)
 
     def _is_saved(self, state: SavedState, pair: StepPair) -> bool:
@@ -128,7 +128,7 @@ class Checkpoints:
         inside = within(function) if function is not None else self._tree.find(cst.Call)
         return any(isinstance(node, cst.Call) and says_save(node) for node in inside)
 
-    def _is_kept_with(self, state: SavedState) -> bool:
+    def _is_kept_with(self, state: SavedState, pair: StepPair) -> bool:
         """Whether the scaler's state is kept by the same function, by one that it calls, or by one that calls it."""
         home = self._tree.enclosing(state.place, cst.FunctionDef)
         group: list[cst.CSTNode | None] = [home]
@@ -148,7 +148,7 @@ class Checkpoints:
                 if callee is not None and self._helpers.keeps_scaler(callee.node):
                     return True
                 group.append(callee.node if callee is not None else None)
-        return self.scaler_states.serve(state, group)
+        return self.scaler_states.serve(state, group, pair.scaler)
 
     @staticmethod
     def _hands_on(call: cst.Call, state: SavedState) -> bool:

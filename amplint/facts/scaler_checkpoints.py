@@ -46,15 +46,43 @@ class ScalerStates:
         kept = (node for node in nodes if self._is_kept_by(node))
         return [node for node in kept if self._wrappers.around(node) is None]
 
-    def serve(self, state: SavedState, functions: Collection[cst.CSTNode | None]) -> bool:
+    def serve(self, state: SavedState, functions: Collection[cst.CSTNode | None], scaler: cst.BaseExpression) -> bool:
         """Whether the state of a scaler is kept for the checkpoint that holds an optimizer's, or at least its scale.
 
         Args:
             state: the state of the optimizer, in its checkpoint.
             functions: those that may keep it (None: the module).
+            scaler: the scaler that steps the optimizer.
         """
-        kept = (node for node in self._kept if self._tree.function(node) in functions)
-        return any(not self._is_of_another(node, state) for node in kept) or self._holds_scale(state)
+        kept = [node for node in self._kept if self._tree.function(node) in functions]
+        serving = (node for node in kept if not self._is_of_another(node, state))
+        return any(not self._is_other_scalers(node, scaler) for node in serving) or self._holds_scale(state)
+
+    def _is_other_scalers(self, kept: cst.CSTNode, scaler: cst.BaseExpression) -> bool:
+        """Whether what is kept somewhere is the state of a scaler that was made apart from a given one."""
+        above = self._tree.parent(kept)
+        assign = self._tree.parent(above) if isinstance(above, cst.AssignTarget) else None
+        value = (
+            kept.value
+            if isinstance(kept, cst.DictElement)
+            else assign.value
+            if isinstance(assign, cst.Assign)
+            else kept
+        )
+        value = value.body if isinstance(value, cst.IfExp) else value
+        owner = value.func.value if isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) else None
+        return owner is not None and self._are_made_apart(owner, scaler)
+
+    def _are_made_apart(self, one: cst.BaseExpression, other: cst.BaseExpression) -> bool:
+        """Whether two expressions name scalers that different calls make."""
+        first, second = self._makers(one), self._makers(other)
+        return bool(first and second) and first.isdisjoint(second)
+
+    def _makers(self, scaler: cst.BaseExpression) -> set[int]:
+        """The calls that make a scaler (identities); none where anything else may be one."""
+        values = [each for each in self._roles.values(scaler) if path_of(each) != "None"]
+        made = [each for each in values if isinstance(each, cst.Call) and self._roles.of(scaler).role == "scaler"]
+        return {id(each) for each in made} if len(made) == len(values) else set()
 
     def _is_of_another(self, kept: cst.CSTNode, state: SavedState) -> bool:
         """Whether a scaler's state is that of another checkpoint, which beside it holds nothing that this one lacks.
@@ -174,10 +202,14 @@ class ScalerStates:
         """Whether the file loads the state of a scaler."""
         return any(self._may_be_scaler(owner) for _, owner in self._loads)
 
-    @property
-    def scaler_key(self) -> str:
+    def loads_of(self, scaler: cst.BaseExpression) -> list[cst.Call]:
+        """The loads of the state of a scaler, or of one that may be it."""
+        may_be = ((call, owner) for call, owner in self._loads if self._may_be_scaler(owner))
+        return [call for call, owner in may_be if not self._are_made_apart(owner, scaler)]
+
+    def key_of(self, scaler: cst.BaseExpression) -> str:
         """The key from which the file loads the state of a scaler; empty when that cannot be told."""
-        keys = {literal_key(call.args[0].value) for call, owner in self._loads if self._may_be_scaler(owner)}
+        keys = {literal_key(call.args[0].value) for call in self.loads_of(scaler)}
         return keys.pop() if len(keys) == 1 else ""
 
     def loads(self, key: str) -> list[tuple[cst.Call, cst.BaseExpression]]:

@@ -33,12 +33,13 @@ def complete(file: File, each: Incomplete) -> Fix | None:
         edits = insert_arguments(file, each.place, [f"{each.parameter}={scaler}"], (), len(each.place.args))
         return Fix(f"Pass `{each.parameter}={scaler}`", tuple(edits), SAFE)
     value = f"{scaler}.state_dict()" + (f" if {scaler} is not None else None" if may_be_none else "")
-    key = file.fact(Checkpoints).scaler_states.scaler_key or _OPTIMIZER.sub("scaler", each.state.key, count=1)
-    key = key if "scaler" in key or file.fact(Checkpoints).scaler_states.scaler_key else "scaler"
+    loaded = file.fact(Checkpoints).scaler_states.key_of(each.pair.scaler)
+    key = loaded or _OPTIMIZER.sub("scaler", each.state.key, count=1)
+    key = key if "scaler" in key or loaded else "scaler"
     saving = _saving(file, each, key, value)
     if saving is None:
         return None
-    if file.fact(Checkpoints).scaler_states.loads_scaler or not each.state.key:
+    if file.fact(Checkpoints).scaler_states.loads_of(each.pair.scaler) or not each.state.key:
         return Fix(f"Save `{scaler}.state_dict()`", tuple(sorted(saving)), SAFE)
     pair, found = each.pair, file.fact(Checkpoints).scaler_states.loads(each.state.key)
     if found and not file.fact(Checkpoints).scaler_states.has(pair.scaler, "load_state_dict"):

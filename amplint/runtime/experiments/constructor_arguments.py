@@ -19,6 +19,8 @@ from amplint.runtime.training.run_record import NotReplayable
 _FLAGS = frozenset({"enabled", "cache_enabled"})
 _BLANKS = re.compile(r"\{[^{}]*\}|%[ds]")
 _UNKNOWN = object()
+_MAX_NAMES = 4
+"""From a name to what it was assigned, and so on, so many times."""
 
 
 def decorated(*_: object) -> None:
@@ -85,14 +87,35 @@ def _value(file: File, node: cst.BaseExpression, depth: int = 0) -> Any:
         if isinstance(constant, torch.dtype):
             return constant
     if isinstance(node, cst.Call) and file.names.all_in(node.func, {"torch.device"}):
-        return torch.device("cuda")
+        named = _value(file, node.args[0].value, depth) if len(node.args) == 1 else _UNKNOWN
+        return torch.device(named if isinstance(named, str) else "cuda")
+    if isinstance(node, cst.Call) and len(node.args) == 1 and file.names.all_in(node.func, {"builtins.str"}):
+        return _text_of(file, node.args[0].value, depth)
     if isinstance(node, cst.Attribute) and node.attr.value == "type":
         return "cuda"
-    if isinstance(node, cst.Name) and depth < 4:
+    if isinstance(node, cst.Name) and depth < _MAX_NAMES:
         values = [each.value for each in file.names.bindings(node.value, node)]
         if len(values) == 1 and values[0] is not None:
             return _value(file, values[0], depth + 1)
+    if isinstance(node, cst.Attribute) and depth < _MAX_NAMES:
+        kept = (_value(file, each, depth + 1) for each in file.roles.values(node))
+        spelled = next((each for each in kept if isinstance(each, str)), None)
+        if spelled is not None:
+            return spelled
     return torch.device("cuda") if "device" in text else _UNKNOWN
+
+
+def _text_of(file: File, node: cst.BaseExpression, depth: int) -> object:
+    """The text of a device: as the code spells it, or that of a tensor on a GPU, which has an index."""
+    if isinstance(node, cst.IfExp):
+        return _text_of(file, node.body, depth)
+    values = [each.value for each in file.names.bindings(node.value, node)] if isinstance(node, cst.Name) else []
+    if len(values) == 1 and values[0] is not None and depth < _MAX_NAMES:
+        return _text_of(file, values[0], depth + 1)
+    value = _value(file, node, depth)
+    if isinstance(value, torch.device) and not isinstance(node, cst.Call):
+        return str(torch.device(value.type, value.index or 0))
+    return str(value) if isinstance(value, (torch.device, str)) else _UNKNOWN
 
 
 def _pattern(node: cst.BaseExpression) -> str | None:
