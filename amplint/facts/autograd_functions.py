@@ -14,6 +14,7 @@ from amplint.model.records import frozen
 from amplint.model.torch.names import CUSTOM_BWD, CUSTOM_FWD
 from amplint.model.torch.operators import OPERATORS, Kind, Policy, of_kind
 from amplint.model.torch.precision import CASTS
+from amplint.roles.region_makers import PARTIAL
 from amplint.syntax.nodes import within
 
 _FUNCTION = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
@@ -118,7 +119,7 @@ class CustomFunctions:
         for each in (decorator, *self._flow.values(decorator)):
             called = each.func if isinstance(each, cst.Call) else each
             yield from self._names.resolve(called)
-            if isinstance(each, cst.Call) and each.args and self._names.all_in(called, {"functools.partial"}):
+            if isinstance(each, cst.Call) and each.args and self._names.all_in(called, PARTIAL):
                 yield from self._names.resolve(each.args[0].value)
 
     def _is_fallback(self, node: cst.ClassDef) -> bool:

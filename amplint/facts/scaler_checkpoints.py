@@ -62,13 +62,9 @@ class ScalerStates:
         """Whether what is kept somewhere is the state of a scaler that was made apart from a given one."""
         above = self._tree.parent(kept)
         assign = self._tree.parent(above) if isinstance(above, cst.AssignTarget) else None
-        value = (
-            kept.value
-            if isinstance(kept, cst.DictElement)
-            else assign.value
-            if isinstance(assign, cst.Assign)
-            else kept
-        )
+        value: cst.CSTNode = kept.value if isinstance(kept, cst.DictElement) else kept
+        if isinstance(assign, cst.Assign):
+            value = assign.value
         value = value.body if isinstance(value, cst.IfExp) else value
         owner = value.func.value if isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) else None
         return owner is not None and self._are_made_apart(owner, scaler)

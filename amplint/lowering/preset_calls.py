@@ -8,6 +8,7 @@ import libcst as cst
 
 from amplint.lowering.function_scope import FunctionScope
 from amplint.model.torch.names import CLIPS
+from amplint.roles.region_makers import PARTIAL
 from amplint.syntax.access_paths import path_of
 
 
@@ -51,4 +52,4 @@ class PresetCalls:
             yield from (each for each in found or [value] if path_of(each) != "None")
 
     def _is_partial(self, value: cst.Call) -> bool:
-        return bool(value.args) and self._names.all_in(value.func, {"functools.partial"})
+        return bool(value.args) and self._names.all_in(value.func, PARTIAL)

@@ -88,7 +88,7 @@ def _value(file: File, node: cst.BaseExpression, depth: int = 0) -> Any:
             return constant
     if isinstance(node, cst.Call) and file.names.all_in(node.func, {"torch.device"}):
         named = _value(file, node.args[0].value, depth) if len(node.args) == 1 else _UNKNOWN
-        return torch.device(named if isinstance(named, str) else "cuda")
+        return _device(named)
     if isinstance(node, cst.Call) and len(node.args) == 1 and file.names.all_in(node.func, {"builtins.str"}):
         return _text_of(file, node.args[0].value, depth)
     if isinstance(node, cst.Attribute) and node.attr.value == "type":
@@ -103,6 +103,14 @@ def _value(file: File, node: cst.BaseExpression, depth: int = 0) -> Any:
         if spelled is not None:
             return spelled
     return torch.device("cuda") if "device" in text else _UNKNOWN
+
+
+def _device(name: object) -> torch.device:
+    """The device of a name; a GPU where the code computes it."""
+    try:
+        return torch.device(name if isinstance(name, str) else "cuda")
+    except RuntimeError:  # put together of parts that are not known
+        return torch.device("cuda")
 
 
 def _text_of(file: File, node: cst.BaseExpression, depth: int) -> object:

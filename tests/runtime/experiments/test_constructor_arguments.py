@@ -56,3 +56,8 @@ def test_a_device_itself_raises() -> None:
     seen = outcome('torch.device("cuda:0")', "device")
     assert seen.verdict == CONFIRMED
     assert "ValueError" in str(seen.before["error raised"])
+
+
+def test_a_device_is_put_together_of_what_is_not_known() -> None:
+    seen = outcome('torch.device(f"{rank}:0")', "device")
+    assert seen.verdict == CONFIRMED
