@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
+from amplint.callgraph.computed_names import own_method_called, set_attribute
 from amplint.callgraph.definitions import Definitions, Scope
 from amplint.model.records import NamedTuple
 from amplint.python_ast.walk import FIELDS
@@ -33,10 +34,11 @@ class AssignedValue(NamedTuple):
 
 
 class _Given(NamedTuple):
-    """What a file gives to each name, and its calls."""
+    """What a file gives to each name, its calls, and what it gives to attributes that variables name."""
 
     names: dict[str, list[AssignedValue]]
     calls: list[tuple[ast.Call, Scope]]
+    computed: list[tuple[str, AssignedValue]]
 
 
 _READ: WeakKeyDictionary[ast.Module, _Given] = WeakKeyDictionary()
@@ -61,7 +63,9 @@ class AssignedValues:
             path: the file.
             name: the name.
         """
-        return self._of(path).names.get(name, ())
+        given = self._of(path)
+        assigned = given.names.get(name, ())
+        return [*assigned, *_computed(given, name)] if given.computed else assigned
 
     def made(self, path: Path, name: str) -> list[tuple[ast.Call, Scope]]:
         """The calls of a file that make what it gives to a name: not those that are given what has the name already, as
@@ -91,12 +95,19 @@ class AssignedValues:
 def _read(tree: ast.Module) -> _Given:
     names: dict[str, list[AssignedValue]] = {}
     calls: list[tuple[ast.Call, Scope]] = []
+    computed: list[tuple[str, AssignedValue]] = []
     waiting: list[tuple[ast.AST, Scope]] = [(tree, None)]
     while waiting:
         node, scope = waiting.pop()
         kind = type(node)
         if kind is ast.Call:
             calls.append((node, scope))  # type: ignore[arg-type]
+            for text, assigned in set_attribute(node):  # type: ignore[arg-type]
+                given = AssignedValue(ATTRIBUTE, assigned, scope)
+                if isinstance(text, ast.Name):
+                    computed.append((text.id, given))
+                elif isinstance(text, ast.Constant):
+                    names.setdefault(str(text.value), []).append(given)
         elif kind in _ASSIGNING:
             for name, value in _assigned(node, scope):
                 names.setdefault(name, []).append(value)
@@ -108,7 +119,19 @@ def _read(tree: ast.Module) -> _Given:
                 waiting += [(child, scope) for child in value if child is not None]
             elif value is not None:
                 waiting.append((value, scope))
-    return _Given(names, calls)
+    return _Given(names, calls, computed)
+
+
+def _computed(given: _Given, name: str) -> Iterator[AssignedValue]:
+    """What a file gives to an attribute of some name where a variable holds the name, which the name of a method is made of,
+    too: `module, config = getattr(self, f"build_{part}")(config)` before `self.add_module(part, module)`."""
+    for variable, (to, value, scope, _) in given.computed:
+        assigned = given.names.get(value.id, ()) if isinstance(value, ast.Name) else ()
+        made = [each for each in assigned if each.scope is scope]
+        for each in made or [AssignedValue(to, value, scope)]:
+            call = own_method_called(each.value, variable, name)
+            if call is not None:
+                yield AssignedValue(to, call, scope, each.part)
 
 
 def _assigned(node: ast.AST, scope: Scope) -> Iterator[tuple[str, AssignedValue]]:

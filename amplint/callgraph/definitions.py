@@ -145,6 +145,39 @@ class Definitions:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and name in ("", node.name):
                 yield Definition(path, node)
 
+    def lineage(self, owner: Definition) -> list[Definition]:
+        """A class and its bases in the project, and theirs: who is nearer comes first.
+
+        Args:
+            owner: the class.
+        """
+        classes = [owner]
+        for path, node in classes:  # it grows
+            bases = node.bases if isinstance(node, ast.ClassDef) else []
+            found = (self.find(path, ast.unparse(base)) for base in bases)
+            classes += [each for each in found if each is not None and each not in classes]
+        return classes
+
+    def method(self, owner: Definition, name: str) -> Definition | None:
+        """The method of a class, its own one or that of a base in the project.
+
+        Args:
+            owner: the class.
+            name: the name of the method.
+        """
+        found = ((each.path, method_of(each, name)) for each in self.lineage(owner))
+        return next((Definition(path, node) for path, node in found if node is not None), None)
+
+    def class_around(self, path: Path, scope: Scope) -> Definition | None:
+        """The class at the top of a file that a function is a method of.
+
+        Args:
+            path: the file.
+            scope: the function.
+        """
+        classes = (each for each in self.top(path) if isinstance(each, ast.ClassDef) and scope in each.body)
+        return next((Definition(path, each) for each in classes), None)
+
     def _top(self, path: Path) -> _BoundNames:
         if path not in self._tops:
             tree = self.module(path)
@@ -201,6 +234,17 @@ class Definitions:
         module = next((bound.modules[root] for bound in self._bound(path, scope) if root in bound.modules), "")
         homes = (module, module.rpartition(".")[0])
         return bool(module) and not any(self._graph.find(each, path) for each in homes if each)
+
+
+def method_of(owner: Definition, name: str) -> Function | None:
+    """The method of some name that stands in the body of a class.
+
+    Args:
+        owner: the class.
+        name: the name of the method.
+    """
+    functions = (each for each in owner.node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+    return next((each for each in functions if each.name == name), None)
 
 
 def _unfolded(body: list[ast.stmt]) -> Iterator[ast.stmt]:

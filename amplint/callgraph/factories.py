@@ -78,8 +78,22 @@ def class_around(definitions: Definitions, path: Path, called: ast.expr, scope: 
         return None
     if [each.arg for each in scope.args.args[:1]] != [called.id] or "classmethod" not in decorators(scope):
         return None
-    classes = (each for each in definitions.top(path) if isinstance(each, ast.ClassDef) and scope in each.body)
-    return next((Definition(path, each) for each in classes), None)
+    return definitions.class_around(path, scope)
+
+
+def own_method(definitions: Definitions, path: Path, called: ast.expr, scope: Scope) -> Definition | None:
+    """The method that an object calls on itself: `self.build_head`.
+
+    Args:
+        definitions: those of the project.
+        path: the file of the call.
+        called: what is called.
+        scope: the function that the call stands in.
+    """
+    if not isinstance(called, ast.Attribute) or spelling_of(called.value) != "self":
+        return None
+    owner = definitions.class_around(path, scope)
+    return definitions.method(owner, called.attr) if owner is not None else None
 
 
 def annotated(definitions: Definitions, path: Path, annotation: ast.expr | None) -> Definition | None:

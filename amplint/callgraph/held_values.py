@@ -16,7 +16,7 @@ from amplint.callgraph.registries import Registries, key
 from amplint.model.records import NamedTuple
 from amplint.model.torch import layers
 
-_MAX_HOPS = 6
+_MAX_HOPS = 8
 """Through so many names and functions an expression is followed."""
 _MAX_STEPS = 1_000
 """Of an expression that leads to more others, the rest is not looked at."""
@@ -29,8 +29,9 @@ Wanted = str | int
 
 class Held(NamedTuple):
     """What an expression may hold: a function, a class, or what is `made` by calling it: an object of the class, or a function
-    that the function defines and returns. Where it was looked up in a `registry` without a key that is known, any other that is
-    registered there may be meant as well. An object is `given` the texts that its constructor asks for, by parameter."""
+    that the function defines and returns. Where it was looked up in a `registry`, or in a table at the top of a file, without a
+    key that is known, any other that stands there may be meant as well. An object is `given` the texts that its constructor asks
+    for, by parameter."""
 
     definition: Definition
     made: bool = False
@@ -174,6 +175,9 @@ class HeldValues:
                 if isinstance(given.value, ast.Call) and not containers.is_container(given.value):
                     there, group = self._registries.registered(source, name), None if wanted else (source, name)
                     yield from (Held(each, registry=group) for under, each in there if wanted in ("", under))
+                elif isinstance(given.value, ast.Dict) and given.scope is None and not wanted:
+                    held = self._of_table(source, given.value, wanted, None, hops + 1)
+                    yield from (each._replace(registry=each.registry or (source, name)) for each in held)
                 elif not isinstance(given.value, ast.Name):
                     yield from self._of_table(source, given.value, wanted, given.scope, hops + 1)
 
@@ -209,6 +213,7 @@ class HeldValues:
 
     def _of_result(self, path: Path, call: ast.Call, scope: Scope, wanted: Wanted, hops: int) -> Iterator[Held]:
         made_by = factories.method_of_class(self.definitions, path, call.func, scope)
+        made_by = made_by or factories.own_method(self.definitions, path, call.func, scope)
         if made_by is not None:
             yield from self._returned(made_by, wanted, hops + 1)
             return
@@ -227,7 +232,10 @@ class HeldValues:
         for each in held:
             if each.registry is None or not named:
                 yield each
-            elif (named, each.definition) in self._registries.registered(*each.registry):
+                continue
+            path, registry = each.registry
+            under = self._of_table(path, ast.Name(registry, ast.Load()), named, None, 0)
+            if any(other.definition == each.definition for other in under):
                 yield each._replace(registry=None)
 
     def of_property(self, owner: Definition, name: str) -> list[Held] | None:

@@ -40,6 +40,7 @@ class ImportGraph:
         self._packages: dict[Path, list[Path]] = {}
         self._around: dict[Path, list[Path]] = {}
         self._imported: dict[Path, frozenset[Path]] = {}
+        self._through: dict[Path, frozenset[Path]] = {}
         self._families: dict[Path, frozenset[Path]] = {}
         self._users: dict[Path, frozenset[Path]] = {}
 
@@ -107,6 +108,19 @@ class ImportGraph:
             found |= around.difference(self._packages_of(path))
             self._imported[path] = frozenset(found - {path})
         return self._imported[path]
+
+    def imported_through_packages(self, path: Path) -> frozenset[Path]:
+        """The files that a file imports, with those that packages among them import."""
+        if path not in self._through:
+            found = [*self.imported(path)]
+            seen = {*found}
+            for each in found:  # it grows
+                if each.name == "__init__.py":
+                    inner = self.imported(each) - seen
+                    found += inner
+                    seen |= inner
+            self._through[path] = frozenset(seen)
+        return self._through[path]
 
     def _packages_of(self, path: Path) -> list[Path]:
         """The files of the packages that a file lies in."""

@@ -1,15 +1,10 @@
-"""Links what callers give (regions, dtypes) to the functions that their calls mean, by following what expressions may hold.
-
-Where only the name of an object is known (a parameter, say), it is taken for what the calls in sight give, and for what the
-project assigns to this name, as long as some file leads to both: a call graph by names of fields (Feldthaus et al., ICSE 2013).
-"""
+"""Links what callers give (regions, dtypes) to the functions that their calls mean, by following what expressions may hold."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
 
@@ -17,9 +12,19 @@ from amplint.callgraph.definitions import Definition
 from amplint.callgraph.held_values import Held, HeldValues
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.looked_up import alike
-from amplint.callgraph.parameters import accepts, takes
+from amplint.callgraph.named_objects import NamedObjects
+from amplint.callgraph.parameters import accepts
 from amplint.callgraph.subclasses import Subclasses, is_false
-from amplint.model.caller_contexts import CallerContext, CallManner, ResultElsewhere, Shape, Target, distinct
+from amplint.model.caller_contexts import (
+    IN_BASES,
+    OR_ATTRIBUTE,
+    CallerContext,
+    CallManner,
+    ResultElsewhere,
+    Shape,
+    Target,
+    distinct,
+)
 
 _CALLED = re.compile(r"\([^()]*\)$")
 """What a class is called with where an object of it is made."""
@@ -27,8 +32,6 @@ _MOST_CHARACTERS = 4_000_000
 """When so much was parsed, its trees are let go of: they take thirty times as much memory, and most are of no use any more."""
 _MOST_HELD = 4
 """A name that stands for more functions and classes in a project says nothing, and no more does such an expression."""
-_MOST_ASSIGNING = 60
-"""A name that more files of a project give a value is a word of every day: `logger`, `group`, `kwargs`."""
 _MOST_REGISTERED = 40
 """Of so many functions and classes that a registry may give back, each is looked at."""
 
@@ -42,11 +45,15 @@ class Links:
 
     def __init__(self, graph: ImportGraph) -> None:
         self.graph = graph
-        self._values = HeldValues(self.graph)
-        self._subclasses = Subclasses(self.graph, self._values.definitions)
+        self._read_anew()
         self._resolved: dict[tuple[Target, str], tuple[Target, ...]] = {}
         self._choices: set[tuple[Target, str]] = set()
-        self._under: dict[tuple[Path, str, str], list[Held]] = {}
+
+    def _read_anew(self) -> None:
+        """Begin with no file parsed."""
+        self._values = HeldValues(self.graph)
+        self._named = NamedObjects(self.graph, self._values)
+        self._subclasses = Subclasses(self.graph, self._values.definitions)
 
     def by_file(self, contexts: Iterable[CallerContext]) -> dict[str, tuple[CallerContext, ...]]:
         """The contexts of the functions of each file, by its path, with the targets as that file defines them."""
@@ -108,15 +115,29 @@ class Links:
         key = self._key(target, caller)
         if key not in self._resolved:
             if self._values.definitions.characters > _MOST_CHARACTERS:
-                self._values = HeldValues(self.graph)
-                self._subclasses = Subclasses(self.graph, self._values.definitions)
-                self._under.clear()
+                self._read_anew()
             some = _distinct(self._held(target, caller)) if self._may_have(target, caller) else []
             found = (self._called(each, target, caller) for each in some if _says_something(some))
             self._resolved[key] = tuple(target for targets in found for target in targets)
             if any(each.registry for each in some):
                 self._choices.add(key)
+            if target.lookup == OR_ATTRIBUTE and not any(map(self._has_method, self._resolved[key])):
+                self._take_attribute(target, caller)
         return self._resolved[key]
+
+    def _take_attribute(self, target: Target, caller: str) -> None:
+        """Where no class has the method that is called on an object, an attribute may hold what is called:
+        `self.model.criterion(x)`."""
+        attribute = target._replace(name=target.method, method="", lookup="")
+        self._resolved[self._key(target, caller)] = self._targets(attribute, caller)
+        if self._key(attribute, caller) in self._choices:
+            self._choices.add(self._key(target, caller))
+
+    def _has_method(self, target: Target) -> bool:
+        """Whether the class of a target has the method, or inherits it in the project."""
+        definitions = self._values.definitions
+        owner = definitions.find(Path(target.file), target.name)
+        return owner is not None and definitions.method(owner, target.method) is not None
 
     def _may_have(self, target: Target, caller: str) -> bool:
         """Whether a class that is led to together with the caller may have the method that is called: what defines none of its
@@ -130,7 +151,7 @@ class Links:
         """What the expression, or the name, of a target may hold."""
         if target.file:
             return self._values.of(Path(target.file), target.name)
-        return self._by_name(target.name, Path(caller))
+        return self._named.under(target.name, Path(caller))
 
     def _key(self, target: Target, caller: str) -> tuple[Target, str]:
         return target, "" if target.file not in ("", caller) else caller
@@ -141,57 +162,29 @@ class Links:
         is_class = isinstance(definition.node, ast.ClassDef)
         if (is_class and not made) or (target.method and not (is_class and made)):
             return []
-        itself = target.file == caller == str(definition.path) and target.name == f"{definition.node.name}()"
-        if is_class and itself:  # it calls a method of its own that it does not have
-            found = self._subclasses.overriding(definition, target.method or "forward")
-            meant = (each for each in found if not (target.switch and is_false(each.node, target.switch)))
-            return [Target(str(each.path), each.node.name, True, target.method) for each in meant]
+        if is_class and target.file == caller == str(definition.path) and target.name == f"{definition.node.name}()":
+            return self._own_methods(definition, target)
         behind = self._values.of_property(definition, target.method) if target.method else None
         if behind is None:
+            inherited = self._subclasses.inherited_from(definition, target.method or "forward") if is_class else None
+            if inherited is not None:
+                return [_of_class(inherited, target)]
             return [Target(str(definition.path), definition.node.name, made, target.method, given=held.given)]
         return [found for each in behind for found in self._called(each, target._replace(method=""), caller)]
 
-    def _by_name(self, name: str, caller: Path) -> Iterator[Held]:
-        """What callers give to parameters of this name in a file; else what the files that it is used with assign to it.
+    def _own_methods(self, owner: Definition, target: Target) -> list[Target]:
+        """What runs when an object calls a method of its own that its class does not have in its file: methods of subclasses, and
+        the one that it inherits."""
+        name = target.method or "forward"
+        inherited = self._subclasses.inherited_from(owner, name, is_replaced=target.lookup == IN_BASES)
+        below = [] if target.lookup == IN_BASES else self._subclasses.overriding(owner, name)
+        meant = [each for each in below if not (target.switch and is_false(each.node, target.switch))]
+        return [_of_class(each, target) for each in (*meant, *([inherited] if inherited is not None else ()))]
 
-        Of a table, what its element under a key is given: `losses['main']`.
-        """
-        name, _, element = name.removesuffix("]").partition("[")
-        element = element[1:-1]
-        family = sorted(self.graph.family(caller), key=attrgetter("parts"))
-        given = False
-        for definition in self._taking(caller, name):
-            word = definition.node.name.encode()
-            for path in family:
-                if self.graph.content(path).holds(word):
-                    for each in self._values.handed_to(definition, name, path, element):
-                        given = True
-                        yield each
-        assigning = [] if given else [path for path in family if self._assigns(path, name)]
-        if self._is_made_by_libraries(name, [path for path in assigning if path in self.graph.users(caller)]):
-            return
-        for path in assigning if len(assigning) <= _MOST_ASSIGNING else ():
-            yield from self._assigned(path, name, element)
 
-    def _taking(self, path: Path, name: str) -> list[Definition]:
-        """The functions and classes of a file that have a parameter of some name."""
-        tops = self._values.definitions.top(path)
-        return [Definition(path, each) for each in tops if takes(each, name)]
-
-    def _is_made_by_libraries(self, name: str, users: list[Path]) -> bool:
-        """Whether some files, which lead to code that uses a name, have libraries make all that they give it: then what other
-        files call so is another thing."""
-        return bool(users) and all(self._values.is_made_by_libraries(path, name) for path in users)
-
-    def _assigns(self, path: Path, name: str) -> bool:
-        content = self.graph.content(path)
-        return content.holds(name.encode()) and content.matches(_giving(name))
-
-    def _assigned(self, path: Path, name: str, element: str) -> list[Held]:
-        key = path, name, element
-        if key not in self._under:
-            self._under[key] = list(self._values.under(path, name, element))
-        return self._under[key]
+def _of_class(owner: Definition, target: Target) -> Target:
+    """The method that a target says, as a class has it."""
+    return Target(str(owner.path), owner.node.name, True, target.method)
 
 
 def _distinct(held: Iterable[Held]) -> list[Held]:
@@ -208,12 +201,3 @@ def _says_something(held: list[Held]) -> bool:
     """Whether so few things may be held that each is worth a look: a registry is one, as long as it is no catalogue."""
     sources = {each.registry or each._replace(given=()) for each in held}
     return len(sources) <= _MOST_HELD and len(held) <= _MOST_REGISTERED
-
-
-@lru_cache(maxsize=256)
-def _giving(name: str) -> re.Pattern[bytes]:
-    """`criterion = `, `criterion, model = `, `criterion: Loss = ` and `"criterion":` for a name; it begins with the letters that
-    `re` finds fastest."""
-    word = re.escape(name)
-    assigned = rf"(?<=\b{word})[ \t]*(?:=(?!=)|[,:][^\n=()]*=(?!=))"
-    return re.compile(rf"{word}(?:{assigned}|(?<=['\"]{word})['\"][ \t]*:)".encode())

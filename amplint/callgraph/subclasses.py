@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
 from amplint.callgraph.assigned_values import spelling_of
-from amplint.callgraph.definitions import Definition, Definitions
+from amplint.callgraph.definitions import Definition, Definitions, method_of
 from amplint.callgraph.import_graph import ImportGraph
 
 _MOST = 12
@@ -35,8 +36,37 @@ class Subclasses:
         """
         if owner not in self._known:  # a class may leave much to them
             self._known[owner] = self._below(owner)
-        found = [each for each in self._known[owner] if _has(each.node, method)]
+        found = [each for each in self._known[owner] if method_of(each, method) is not None]
         return found if len(found) <= _MOST else []
+
+    def inherited_from(self, owner: Definition, method: str, is_replaced: bool = False) -> Definition | None:
+        """The class of another file whose method runs on an object of a class; None where the method stands in the file of the
+        class, where there is none, and where it calls what the class, or one between, does in another way.
+
+        Args:
+            owner: the class.
+            method: the name of the method.
+            is_replaced: whether the method of a base is meant that the class itself replaces, as `super()` does.
+        """
+        lineage = self._definitions.lineage(owner)
+        heirs = [*takewhile(lambda each: method_of(each, method) is None, lineage[is_replaced:])]
+        heirs = [*lineage[:is_replaced], *heirs]
+        if len(heirs) == len(lineage) or lineage[len(heirs)].path == owner.path:
+            return None
+        replaced = {each.name for heir in heirs for each in heir.node.body if isinstance(each, ast.FunctionDef)}
+        found = lineage[len(heirs)]
+        return None if replaced & self._called_on_itself(found, method) else found
+
+    def _called_on_itself(self, owner: Definition, method: str) -> set[str]:
+        """The methods that a method calls on its object, and those that these call where the class or its bases have them."""
+        names = [method]
+        for name in names:  # it grows
+            found = self._definitions.method(owner, name)
+            for each in ast.walk(found.node) if found is not None else ():
+                match each:
+                    case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=called)) if called not in names:
+                        names.append(called)
+        return {*names[1:]}
 
     def _below(self, owner: Definition) -> list[Definition]:
         """The subclasses of a class, and theirs; none where those are many."""
@@ -57,11 +87,6 @@ class Subclasses:
                 bases = each.node.bases if isinstance(each.node, ast.ClassDef) else []
                 if any(self._definitions.find(path, spelling_of(base)) == owner for base in bases):
                     yield each
-
-
-def _has(node: ast.AST, method: str) -> bool:
-    body = node.body if isinstance(node, ast.ClassDef) else []
-    return any(isinstance(each, ast.FunctionDef) and each.name == method for each in body)
 
 
 def is_false(node: ast.AST, attribute: str) -> bool:

@@ -11,7 +11,7 @@ from amplint.dtypes.literals import joined
 from amplint.dtypes.shapes import shape_of, value_of
 from amplint.dtypes.values import Operation, Value, with_tensors
 from amplint.file import File
-from amplint.model.caller_contexts import CallerContext, CallManner, Target, distinct
+from amplint.model.caller_contexts import IN_BASES, OR_ATTRIBUTE, CallerContext, CallManner, Target, distinct
 from amplint.model.records import changed
 from amplint.model.torch import layers
 from amplint.model.torch.operators import OPERATORS
@@ -98,11 +98,28 @@ class CalleesElsewhere:
         named = self._places(func)
         if named:
             return [Target(path, name) for path, name in named]
-        method = func.attr.value if isinstance(func, cst.Attribute) and not _is_common(func.attr.value) else ""
-        methods = self._made(func.value, method) if method and isinstance(func, cst.Attribute) else []
-        known = [target for target in methods if target.file]
-        found = known or self._made(func, "") or methods
-        return found if any(target.file for target in found) else [*self._left_to_subclasses(func), *found]
+        if isinstance(func, cst.Attribute) and isinstance(func.value, cst.Call) and path_of(func.value.func) == "super":
+            return self._in_bases(func)
+        methods, held = self._methods(func), self._made(func, "")
+        known = [target for target in methods if target.file] or [target for target in held if target.file]
+        if known:
+            return known
+        if methods and held:  # which of both it is, the class of the object tells
+            methods = [target._replace(lookup=OR_ATTRIBUTE) for target in methods]
+        return [*self._left_to_subclasses(func), *(methods or held)]
+
+    def _methods(self, func: cst.BaseExpression) -> list[Target]:
+        """The methods that a call may run of what something in another file makes."""
+        if not isinstance(func, cst.Attribute) or path_of(func.value) == "self" or _is_common(func.attr.value):
+            return []
+        return self._made(func.value, func.attr.value)
+
+    def _in_bases(self, func: cst.Attribute) -> list[Target]:
+        """The method of `super()`, if a base of another file has it."""
+        owner = self._file.tree.enclosing(func, cst.ClassDef)
+        if not isinstance(owner, cst.ClassDef) or owner not in self._file.tree.module.body:
+            return []
+        return [Target(_path(self._file.source), f"{owner.name.value}()", True, func.attr.value, lookup=IN_BASES)]
 
     def _left_to_subclasses(self, func: cst.BaseExpression) -> Iterator[Target]:
         """The method that an object calls on itself, if its class has none of that name, or only announces it."""

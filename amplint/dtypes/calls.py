@@ -33,6 +33,7 @@ from amplint.dtypes.values import (
 from amplint.model import vocabulary
 from amplint.model.records import changed
 from amplint.model.torch import layers, precision
+from amplint.model.torch.operators import OPERATORS
 from amplint.syntax.class_info import is_only_announced
 from amplint.syntax.names import dotted
 from amplint.syntax.option_tests import excluded
@@ -114,7 +115,7 @@ class Calls(HigherOrder):
                 return base  # an element of what a model gives back
             if self._is_model(name, base, frame):
                 return self._leave(self._model(node, frame), node, arguments, frame)
-            if base == UNKNOWN and not _TENSOR_METHODS.match(name):
+            if _is_of_object(base, name):
                 return self.apply(UNKNOWN, node, name, arguments, frame)
             return self.torch_call(name, node, arguments.of_method(func.value, base), frame)
         if isinstance(base, Record):
@@ -149,6 +150,8 @@ class Calls(HigherOrder):
         owner = self.classes.owner(node)
         above = owner.lineage[1:] if owner is not None else []
         method = next((info.methods[name] for info in above if name in info.methods), None)
+        if method is None and not name.startswith("__"):  # a base of another file may have it
+            return self._leave(no_result(*arguments.values), node, arguments, frame)
         if method is None or frame.this is None:
             return UNKNOWN
         return self.invoke(Closure(method, None, frame.this), arguments, frame, name)
@@ -239,6 +242,14 @@ class Calls(HigherOrder):
         dtype = region.dtype if region is not None else precision.UNKNOWN
         detached = not frame.differentiates
         return Tensor(dtype, made=node, core=node, half_at=node, sure=False, detached=detached)
+
+
+def _is_of_object(base: Tensor, method: str) -> bool:
+    """Whether a method is one that tensors do not have, of a value of which nothing is known, a parameter at most."""
+    if _TENSOR_METHODS.match(method):
+        return False
+    is_parameter = type(base.made) is cst.Param and method not in OPERATORS
+    return base == UNKNOWN or (is_parameter and base == changed(UNKNOWN, made=base.made))
 
 
 _TENSOR_METHODS = re.compile(

@@ -88,10 +88,12 @@ class CallerRounds:
         return {path: (*self._entering.get(path, ()), *back.get(path, ())) for path in {*self._entering, *back}}
 
     def _hands_on(self, item: FoundFile) -> bool:
-        """Whether a file imports one that asks how it is entered, or a file that imports one."""
-        near = self._links.graph.imported(item.path)
-        far = near.union(*map(self._links.graph.imported, near))
-        return any(self._concerned(item, self._links.graph.data(each)) for each in far)
+        """Whether a file imports one that asks how it is entered, or a file that imports one. What the file of a package imports
+        is taken to be imported from the package, which a registry of models is."""
+        graph = self._links.graph
+        near = graph.imported_through_packages(item.path)
+        far = near.union(*map(graph.imported_through_packages, near))
+        return any(self._concerned(item, graph.data(each)) for each in far)
 
     def _concerned(self, item: FoundFile, data: bytes) -> bool:
         return is_concerned(data, item.settings, item.path)

@@ -160,8 +160,9 @@ def _way(way: CallManner) -> list[Any]:
 
 
 def _read_way(value: Any) -> CallManner:
-    (file, name, made, method, switch, given), region, differentiates, arguments = value
-    target = Target(_text(file), _text(name), bool(made), _text(method), _text(switch), _as_tuples(given))
+    (file, name, made, method, switch, given, lookup), region, differentiates, arguments = value
+    texts = _text(method), _text(switch)
+    target = Target(_text(file), _text(name), bool(made), *texts, _as_tuples(given), _text(lookup))
     device, dtype, enabled, cached = ("", "", "", True) if region is None else region
     entered = None if region is None else Region(_text(device), _text(dtype), _text(enabled), bool(cached))
     return CallManner(

@@ -16,7 +16,6 @@ from amplint.syntax.access_paths import called_name, elements, literal_key, path
 from amplint.syntax.tree import Tree
 from amplint.syntax.value_flow import ValueFlow
 
-_OWNER = re.compile(r"((?<!\w)\w+|[\])])\s*\.load_state_dict\(")
 _INHERITED = re.compile(rf"super\([^()]*\)\s*\.\w*(?:{vocabulary.LOADS.pattern})", re.IGNORECASE)
 
 
@@ -45,7 +44,8 @@ def unrestored(
         scalers: where the states of scalers are saved and loaded.
         steppers: which optimizers are stepped through a scaler.
     """
-    if scalers.loads_scaler or _loads_whatever(tree, scalers):
+    states = [*states]
+    if scalers.loads_scaler or _loads_whatever(tree, scalers, frozenset(state.key for state in states)):
         return
     for state in states:
         pair = steppers.of(state.optimizer)
@@ -61,15 +61,26 @@ def unrestored(
                 yield Unrestored(call, holder, pair, *beside)
 
 
-def _loads_whatever(tree: Tree, scalers: ScalerStates) -> bool:
-    """Whether a file loads the states of objects that it does not name, or hands a scaler to something that loads."""
+def _loads_whatever(tree: Tree, scalers: ScalerStates, keys: frozenset[str]) -> bool:
+    """Whether a file loads the states of objects that it does not name, or hands a scaler to something that loads.
+
+    Args:
+        tree: the file.
+        scalers: where the states of scalers are saved and loaded.
+        keys: those of the states of optimizers: what is loaded from under one of them is no scaler.
+    """
     text = tree.source.text
     if _INHERITED.search(text):
         return True
-    owners = set(_OWNER.findall(text))
-    if not all(map(str.isidentifier, owners)) or owners and not owners.isdisjoint(_loop_names(text)):
-        return True
-    calls = (call for call in tree.find(cst.Call) if vocabulary.LOADS.search(called_name(call)))
+    calls = [call for call in tree.find(cst.Call) if vocabulary.LOADS.search(called_name(call))]
+    unnamed = frozenset(_loop_names(text))
+    for call in calls:
+        owner = path_of(call.func.value) if isinstance(call.func, cst.Attribute) else "self"
+        if called_name(call) == "load_state_dict" and (
+            owner.endswith("]") or owner.rpartition(".")[2] in {"", *unnamed}
+        ):
+            if not any(each.value.strip("'\"") in keys for each in tree.inside(call, cst.SimpleString)):
+                return True
     return any(scalers.names(arg.value) for call in calls for arg in call.args)
 
 

@@ -21,6 +21,10 @@ Shape = tuple[Any, ...] | None
 """A value without its places: see `amplint.dtypes.shapes`."""
 
 
+OR_ATTRIBUTE, IN_BASES = "or attribute", "in bases"
+"""Where the object has no such method, its attribute of that name may hold what is called; it is one of `super()`."""
+
+
 class Target(NamedTuple):
     """A function of another file.
 
@@ -33,6 +37,7 @@ class Target(NamedTuple):
         switch: the attribute by which the object decides whether the region is switched on; empty for none, and once it is
             linked.
         given: the texts that the object's constructor is given, by parameter, as far as it asks for them; once it is linked.
+        lookup: where the method is looked for; empty for the class of the object and its bases, and once it is linked.
     """
 
     file: str
@@ -41,6 +46,7 @@ class Target(NamedTuple):
     method: str = ""
     switch: str = ""
     given: tuple[tuple[str, str], ...] = ()
+    lookup: str = ""
 
 
 class CallManner(NamedTuple):

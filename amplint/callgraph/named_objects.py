@@ -1,0 +1,91 @@
+"""What the objects are that files know only by a name: that of a parameter or of an attribute.
+
+Such a name is taken for what the calls in sight give, and for what the project assigns to it, as long as some file leads to both:
+a call graph by names of fields (Feldthaus et al., ICSE 2013).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from operator import attrgetter
+from pathlib import Path
+
+from amplint.callgraph.definitions import Definition
+from amplint.callgraph.held_values import Held, HeldValues
+from amplint.callgraph.import_graph import ImportGraph
+from amplint.callgraph.parameters import takes
+
+_SETTING = re.compile(rb"(?:add_module|register_module|setattr)\(")
+"""Where an attribute is given a value by its name as a text."""
+_MOST_ASSIGNING = 60
+"""A name that more files of a project give a value is a word of every day: `logger`, `group`, `kwargs`."""
+
+
+class NamedObjects:
+    """Finds what may be meant by a name.
+
+    Args:
+        graph: the files of the project.
+        values: what their expressions may hold.
+    """
+
+    def __init__(self, graph: ImportGraph, values: HeldValues) -> None:
+        self._graph, self._values = graph, values
+        self._under: dict[tuple[Path, str, str], list[Held]] = {}
+
+    def under(self, name: str, caller: Path) -> Iterator[Held]:
+        """What callers give to parameters of this name in a file; else what the files that it is used with assign to it.
+
+        Of a table, what its element under a key is given: `losses['main']`.
+
+        Args:
+            name: the name.
+            caller: the file that calls the object by it.
+        """
+        name, _, element = name.removesuffix("]").partition("[")
+        element = element[1:-1]
+        family = sorted(self._graph.family(caller), key=attrgetter("parts"))
+        given = False
+        for definition in self._taking(caller, name):
+            word = definition.node.name.encode()
+            for path in family:
+                if self._graph.content(path).holds(word):
+                    for each in self._values.handed_to(definition, name, path, element):
+                        given = True
+                        yield each
+        assigning = [] if given else [path for path in family if self._assigns(path, name)]
+        if self._is_made_by_libraries(name, [path for path in assigning if path in self._graph.users(caller)]):
+            return
+        for path in assigning if len(assigning) <= _MOST_ASSIGNING else ():
+            yield from self._assigned(path, name, element)
+
+    def _taking(self, path: Path, name: str) -> list[Definition]:
+        """The functions and classes of a file that have a parameter of some name."""
+        tops = self._values.definitions.top(path)
+        return [Definition(path, each) for each in tops if takes(each, name)]
+
+    def _is_made_by_libraries(self, name: str, users: list[Path]) -> bool:
+        """Whether some files, which lead to code that uses a name, have libraries make all that they give it: then what other
+        files call so is another thing."""
+        return bool(users) and all(self._values.is_made_by_libraries(path, name) for path in users)
+
+    def _assigns(self, path: Path, name: str) -> bool:
+        content = self._graph.content(path)
+        return content.holds(name.encode()) and (content.matches(_giving(name)) or content.matches(_SETTING))
+
+    def _assigned(self, path: Path, name: str, element: str) -> list[Held]:
+        key = path, name, element
+        if key not in self._under:
+            self._under[key] = list(self._values.under(path, name, element))
+        return self._under[key]
+
+
+@lru_cache(maxsize=256)
+def _giving(name: str) -> re.Pattern[bytes]:
+    """`criterion = `, `criterion, model = `, `criterion: Loss = ` and `"criterion":` for a name; it begins with the letters that
+    `re` finds fastest."""
+    word = re.escape(name)
+    assigned = rf"(?<=\b{word})[ \t]*(?:=(?!=)|[,:][^\n=()]*=(?!=))"
+    return re.compile(rf"{word}(?:{assigned}|(?<=['\"]{word})['\"][ \t]*:)".encode())
