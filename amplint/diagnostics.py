@@ -109,6 +109,8 @@ class Related(NamedTuple):
 
 ALSO = "also here"
 """The message of a related place where the very same defect shows."""
+OUTSIDE = "the defect is here, outside of this file"
+"""The message of a related place in code that runs what stands in the file: several files may have a part in one defect."""
 
 
 @frozen

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from amplint.diagnostics import ALONE, Diagnostic, FileReport, Position, Range, holding
 from amplint.engine.config import Settings
+from amplint.engine.project_folders import project_around
 from amplint.engine.registry import RuleInfo, rule_index
 from amplint.engine.relevance import called_for, heeding, matters, suppresses
 from amplint.engine.selection import (
@@ -176,13 +177,14 @@ def with_location(source: Source, settings: Settings, path: Path, entered: tuple
 
     Args:
         source: the text.
-        settings: those that hold for the file; they name the root of its project, and wrappers.
+        settings: those that hold for the file; they name wrappers, and the root of its project, where the file lies below it.
         path: where it lies.
         entered: how other files enter its functions.
     """
     wrappers = tuple((module, settings.root / file) for module, file in settings.wrappers)
     options = rule_options(settings, rule_index()) if settings.rules else ()
-    return replace(source, place=FileLocation(path, settings.root, wrappers, entered, options))
+    root = settings.root if settings.root in path.parents else project_around(path.parent)
+    return replace(source, place=FileLocation(path, root, wrappers, entered, options))
 
 
 def resting_on(report: FileReport, fact: str) -> FileReport:

@@ -13,14 +13,13 @@ from pathlib import Path
 
 from amplint.engine.config import SettingsResolver
 from amplint.engine.discovery import FoundFile, discover
+from amplint.engine.project_folders import marked_above, project_around
 from amplint.engine.relevance import is_concerned
 from amplint.source import is_notebook
 from amplint.system.reading import read_file
 
 _MOST_FILES = 20_000
 """In a folder that holds more, only a run on all of it looks for callers."""
-_MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
-"""What lies in the folder of a project."""
 
 
 def neighbours(
@@ -83,9 +82,9 @@ def project_of(named: Iterable[str]) -> Callable[[FoundFile], Path]:
 
     @cache
     def around(folder: Path) -> Path:
-        root = _marked(next((each for each in (folder, *folder.parents) if each in folders), folder))
+        root = project_around(next((each for each in (folder, *folder.parents) if each in folders), folder))
         here = Path.cwd()
-        return here if here in root.parents and _mark_above(os.fspath(root)) is None else root
+        return here if here in root.parents and marked_above(root) is None else root
 
     def project(item: FoundFile) -> Path:
         root, settings = around(item.path.parent), item.settings
@@ -105,33 +104,7 @@ def _is_concerned(item: FoundFile, text: bytes | None) -> bool:
 
 def _root(item: FoundFile) -> Path:
     """The folder of the project that a file belongs to: that of its settings, or what looks like one."""
-    return item.settings.root if item.settings.origin else _around(os.path.dirname(item.path))
-
-
-def _marked(folder: Path) -> Path:
-    """The folder of the project around a folder: the nearest with a mark, or that of its outermost package."""
-    return _around(os.fspath(folder))
-
-
-@lru_cache(maxsize=100_000)
-def _around(folder: str) -> Path:
-    marked = _mark_above(folder)
-    if marked is not None:
-        return Path(marked)
-    while os.path.isfile(os.path.join(folder, "__init__.py")) and folder != os.path.dirname(folder):
-        folder = os.path.dirname(folder)
-    return Path(folder)
-
-
-def _mark_above(folder: str) -> str | None:
-    """The nearest of a folder and those around it in which one of the marks lies."""
-    around = (folder, *map(os.fspath, Path(folder).parents))
-    return next((each for each in around if _is_marked(each)), None)
-
-
-@lru_cache(maxsize=100_000)
-def _is_marked(folder: str) -> bool:
-    return any(os.path.exists(os.path.join(folder, mark)) for mark in _MARKS)
+    return item.settings.root if item.settings.origin else project_around(item.path.parent)
 
 
 @lru_cache(maxsize=4)

@@ -16,6 +16,7 @@ from amplint.engine.established import Established
 from amplint.engine.relevance import matters
 from amplint.engine.run_caches import RunCaches
 from amplint.engine.run_imports import RunImports
+from amplint.engine.shared_defects import told_once
 from amplint.engine.tasks import Task, check_one
 from amplint.engine.waiting import FEW, MOST_WAITING, Pending, checked, looked_up, to_parse
 from amplint.model.records import NamedTuple
@@ -73,8 +74,12 @@ def run(
     for position, report in _parsed(found, reports, due, options, caches):
         reports[position] = report
     _complete(facts, reports, options, project)
-    for position, report in enumerate(reports[: len(found)]):
-        yield withdraw(report, facts.of(position), partial(imports.trained_without_amp, found[position].path))
+    yield from told_once(
+        [
+            withdraw(report, facts.of(position), partial(imports.trained_without_amp, found[position].path))
+            for position, report in enumerate(reports[: len(found)])
+        ]
+    )
 
 
 def _no_longer_waiting(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 
 import libcst as cst
 
-from amplint.diagnostics import Fix, NoFix, Range, Related
+from amplint.diagnostics import OUTSIDE, Fix, NoFix, Range, Related
 from amplint.rule import File, Found
 
 _GUARDS = (cst.If, cst.For, cst.While, cst.Try, cst.Match, cst.Else)
@@ -84,7 +84,7 @@ def related(file: File, found: Found, **labels: str) -> tuple[Related, ...]:
     """The second locations of a hazard: label -> what happens there."""
     places = [
         *((found.related.get(label), message) for label, message in labels.items()),
-        (found.origin, "the defect is here"),
+        (found.origin, OUTSIDE if found.is_half else "the defect is here"),
     ]
     told = found.node if found.is_half else None
     return tuple(place for node, message in places if node is not told for place in file.related(message, node))

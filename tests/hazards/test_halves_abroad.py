@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from project import check, codes, only, project
 
+from amplint.diagnostics import OUTSIDE
+
 BASE = """
     import torch
 
@@ -76,7 +78,7 @@ def test_an_inherited_loop_and_an_overriding_method_are_one_hazard(
     assert (found.code, found.range.start.row, found.fix) == (code, row, None)
     assert "another file" in found.no_fix
     (place,) = found.related
-    assert (place.message, place.path, place.range.start.row) == ("the defect is here", str(root / "base.py"), there)
+    assert (place.message, place.path, place.range.start.row) == (OUTSIDE, str(root / "base.py"), there)
     assert codes(root, "base.py") == []
 
 
@@ -101,7 +103,7 @@ def test_what_the_base_does_alone_is_told_at_the_method_that_relies_on_it(
     assert (found.code, found.fix) == (code, None)
     assert found.message.startswith(message)
     (place,) = [place for place in found.related if place.path == str(root / "base.py")]
-    assert (place.message, place.range.start.row) == ("the defect is here", there)
+    assert (place.message, place.range.start.row) == (OUTSIDE, there)
     assert codes(root, "base.py") == []
 
 
