@@ -60,9 +60,9 @@ class _BoundNames:
                 self._taken.append((here, source, alias.name))
 
     def sources(self, name: str) -> Iterator[tuple[str, str]]:
-        """The modules that a name may be taken from, each with what it is called there."""
+        """The modules that a name may be taken from, each with what it is called there; any name is meant by `*`."""
         for here, source, there in self._taken:
-            if here in (name, "*"):
+            if name == "*" or here in (name, "*"):
                 yield source, name if there == "*" else there
 
 
@@ -198,7 +198,7 @@ class Definitions:
 
         Args:
             path: the file.
-            name: the name.
+            name: the name; `*` for all of them.
             scope: the function in which the name stands, whose own imports come first.
         """
         for bound in self._bound(path, scope):

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from amplint.callgraph import containers, factories
+from amplint.callgraph import containers, factories, module_objects
 from amplint.callgraph.assigned_values import ATTRIBUTE, NAME, AssignedValue, AssignedValues, spelling_of
 from amplint.callgraph.definitions import Definition, Definitions, Scope
 from amplint.callgraph.handed_arguments import HandedArguments
@@ -127,6 +127,8 @@ class HeldValues:
             case ast.IfExp(body=one, orelse=other):
                 yield from self._of(path, one, scope, wanted, hops + 1)
                 yield from self._of(path, other, scope, wanted, hops + 1)
+            case ast.Subscript(value=ast.Attribute(value=module, attr="__dict__"), slice=index):
+                yield from self._of_module(path, module, index, scope, hops + 1)
             case ast.Subscript(value=table, slice=index):
                 yield from self._of_table(path, table, key(index), scope, hops + 1)
             case ast.List() | ast.Tuple() | ast.ListComp():  # an element of it is meant
@@ -206,10 +208,23 @@ class HeldValues:
         elif (registry := self._registries.built_from(path, call, scope)) is not None:
             yield from (each._replace(made=True) for each in self._of_table(path, registry, named, scope, hops + 1))
         elif called == "getattr" and len(call.args) > 1:
-            module = self.definitions.imported_module(path, spelling_of(call.args[0]), scope)
-            yield from map(Held, self.definitions.named_in(module, key(call.args[1])) if module is not None else ())
+            yield from self._of_module(path, call.args[0], call.args[1], scope, hops)
         else:
             yield from self._of_result(path, call, scope, wanted, hops)
+
+    def _of_module(self, path: Path, module: ast.expr, name: ast.expr, scope: Scope, hops: int) -> Iterator[Held]:
+        """What a name of a module may stand for, or, where no literal says which, any that it offers."""
+        source = module_objects.module_meant(self.definitions, path, module, scope)
+        if source is None and isinstance(module, ast.Name) and hops <= _MAX_HOPS:
+            for each in self._assigned(path, module.id, scope):
+                if not isinstance(each.value, ast.Name):
+                    yield from self._of_module(path, each.value, name, each.scope, hops + 1)
+        elif source is not None and isinstance(name, ast.Constant):
+            found = self.definitions.find(source, str(name.value))
+            yield from (Held(found),) if found is not None else ()
+        elif source is not None:
+            found_there = module_objects.offered(self.definitions, source)
+            yield from (Held(each, registry=(source, "*")) for each in found_there)
 
     def _of_result(self, path: Path, call: ast.Call, scope: Scope, wanted: Wanted, hops: int) -> Iterator[Held]:
         made_by = factories.method_of_class(self.definitions, path, call.func, scope)

@@ -233,3 +233,63 @@ def test_any_class_of_a_table_may_be_chosen_if_all_are_entered_alike(
     """
     root = project(tmp_path, losses=MANY, train=train)
     assert found_in(root, select=("AMP305",)) == ({"losses.py:6 AMP305"} if is_found else set())
+
+
+NETS = """
+    import importlib
+    import sys
+
+    import torch
+    from others import One, Two, Three, Four
+    from more import *
+
+    class Entropy(torch.nn.Module):
+        def forward(self, scores):
+            return torch.log(torch.softmax(scores, -1)).mean()
+
+    def build(name):
+        module = importlib.import_module(__name__)
+        return getattr(module, name)()
+
+    def listed(name):
+        return getattr(sys.modules[__name__], name)()
+
+    def of_another(name):
+        module = importlib.import_module(name)
+        return getattr(module, name)()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("getattr(nets, config.name)()", {"more.py:6 AMP305", "nets.py:11 AMP305"}),
+        ("nets.__dict__[config.name]()", {"more.py:6 AMP305", "nets.py:11 AMP305"}),
+        ("nets.build(config.name)", {"more.py:6 AMP305", "nets.py:11 AMP305"}),
+        ("nets.listed(config.name)", {"more.py:6 AMP305", "nets.py:11 AMP305"}),
+        ('getattr(nets, "Entropy")()', {"nets.py:11 AMP305"}),
+        ('getattr(nets, "Other")()', {"more.py:6 AMP305"}),
+        ('getattr(nets, "One")()', set()),
+        ("nets.of_another(config.name)", set()),
+        ("getattr(config, config.name)()", set()),
+    ],
+)
+def test_a_module_is_asked_for_what_it_defines_or_imports(tmp_path: Path, made: str, expected: set[str]) -> None:
+    train = f"""
+        import torch
+        import nets
+
+        def train(loader, optimizer, scaler, config):
+            net = {made}
+            for x in loader:
+                optimizer.zero_grad()
+                with torch.autocast("cuda", dtype=torch.float16):
+                    loss = net(x)
+                scaler.scale(loss).backward()
+                scaler.step(optimizer)
+                scaler.update()
+    """
+    others = "\n".join(f"class {name}: ..." for name in ("One", "Two", "Three", "Four"))
+    more = MANY.partition("class One")[0].replace("Entropy", "Other")
+    root = project(tmp_path, nets=NETS, others=others, more=more, train=train)
+    assert found_in(root, select=("AMP305",)) == expected

@@ -85,6 +85,8 @@ def test_names_are_followed_to_definitions(tmp_path: Path, target: Target, expec
         ("TABLE['focal'](gamma=2)", {"Focal"}),
         ("losses.build(args)", {"Focal"}),
         ("getattr(losses, 'Focal')()", {"Focal"}),
+        ("getattr(losses, 'Gone')()", set()),
+        ("losses.__dict__['Dice']()", {"Dice"}),
         ("LOSS_REGISTRY.build(dict(type='late'))", {"Late"}),
         ("LOSS_REGISTRY.get('late')()", {"Late"}),
         ("build_from_cfg({'type': 'Gone'}, LOSS_REGISTRY)", set()),
