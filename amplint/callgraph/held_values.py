@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from amplint.callgraph import containers, factories, module_objects
-from amplint.callgraph.assigned_values import ATTRIBUTE, NAME, AssignedValue, AssignedValues, spelling_of
+from amplint.callgraph.assigned_values import spelling_of
 from amplint.callgraph.definitions import Definition, Definitions, Scope
 from amplint.callgraph.handed_arguments import HandedArguments
 from amplint.callgraph.import_graph import ImportGraph
+from amplint.callgraph.named_values import Held, NamedValues, Wanted
 from amplint.callgraph.parameters import asked_texts
 from amplint.callgraph.registries import Registries, key
-from amplint.model.records import NamedTuple
 from amplint.model.torch import layers
 
 _MAX_HOPS = 8
@@ -23,23 +23,8 @@ _MAX_STEPS = 1_000
 _HANDS_ON = {name.rpartition(".")[2] for name in layers.WRAPPERS} | {"partial", "script"}
 """What gives back, or calls, what it is given first."""
 
-Wanted = str | int
-"""Of a tuple that is returned, which part is meant: by position, or by its name; of all else, the whole."""
 
-
-class Held(NamedTuple):
-    """What an expression may hold: a function, a class, or what is `made` by calling it: an object of the class, or a function
-    that the function defines and returns. Where it was looked up in a `registry`, or in a table at the top of a file, without a
-    key that is known, any other that stands there may be meant as well. An object is `given` the texts that its constructor asks
-    for, by parameter."""
-
-    definition: Definition
-    made: bool = False
-    registry: tuple[Path, str] | None = None
-    given: tuple[tuple[str, str], ...] = ()
-
-
-class HeldValues:
+class HeldValues(NamedValues):
     """Follows expressions to what they may hold: through names, tables, choices, and functions that return something.
 
     Args:
@@ -47,9 +32,8 @@ class HeldValues:
     """
 
     def __init__(self, graph: ImportGraph) -> None:
-        self.definitions = Definitions(graph)
+        super().__init__(Definitions(graph))
         self._registries = Registries(graph, self.definitions)
-        self._assigned_values = AssignedValues(self.definitions)
         self._arguments = HandedArguments(self._assigned_values)
         self._running: list[ast.expr] = []
         self._steps = 0
@@ -136,32 +120,6 @@ class HeldValues:
             case ast.Call():
                 yield from self._of_call(path, value, scope, wanted, hops)
 
-    def _of_named(self, path: Path, value: ast.Name | ast.Attribute, scope: Scope, hops: int) -> Iterator[Held]:
-        found, name = self.definitions.find(path, spelling_of(value), scope), spelling_of(value).rpartition(".")[2]
-        homes = self._homes(path, value, scope)
-        assigned = [(home, each) for home, name in homes for each in self._assigned(home, name, scope)]
-        if found is not None and not any(each.scope is not None for _, each in assigned):
-            yield Held(found)
-            return
-        if spelling_of(value) == f"self.{name}":
-            assigned = [(path, each) for each in self._assigned_values.of(path, name) if each.to == ATTRIBUTE]
-        for home, given in assigned:
-            yield from self._of_given(home, given, name, hops + 1)
-
-    def _assigned(self, path: Path, name: str, scope: Scope) -> list[AssignedValue]:
-        """What a name is assigned in a function, or at the top of its file."""
-        return [
-            each for each in self._assigned_values.of(path, name) if each.to == NAME and each.scope in (scope, None)
-        ]
-
-    def _of_given(self, path: Path, given: AssignedValue, name: str, hops: int) -> Iterator[Held]:
-        value, part = given.value, given.part
-        if part >= 0 and isinstance(value, ast.Tuple | ast.List):
-            if part < len(value.elts):
-                yield from self._of(path, value.elts[part], given.scope, name, hops)
-        else:
-            yield from self._of(path, value, given.scope, part if part >= 0 else name, hops)
-
     def _of_table(self, path: Path, table: ast.expr, wanted: str, scope: Scope, hops: int) -> Iterator[Held]:
         """What an element of a table, or of a registry, may hold: that of a key, or, where no literal names it, any."""
         written = containers.elements_written_out(table, wanted)
@@ -182,16 +140,6 @@ class HeldValues:
                     yield from (each._replace(registry=each.registry or (source, name)) for each in held)
                 elif not isinstance(given.value, ast.Name):
                     yield from self._of_table(source, given.value, wanted, given.scope, hops + 1)
-
-    def _homes(self, path: Path, name: ast.expr, scope: Scope) -> Iterator[tuple[Path, str]]:
-        """The files that may assign to a name of a file, each with what it is called there."""
-        if isinstance(name, ast.Name):
-            yield path, name.id
-            yield from self.definitions.sources(path, name.id, scope)
-        elif isinstance(name, ast.Attribute):
-            module = self.definitions.imported_module(path, spelling_of(name.value), scope)
-            if module is not None:
-                yield module, name.attr
 
     def _of_call(self, path: Path, call: ast.Call, scope: Scope, wanted: Wanted, hops: int) -> Iterator[Held]:
         base = call.func.value if isinstance(call.func, ast.Attribute) else None

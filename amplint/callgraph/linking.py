@@ -9,10 +9,11 @@ from operator import attrgetter
 from pathlib import Path
 
 from amplint.callgraph.definitions import Definition
-from amplint.callgraph.held_values import Held, HeldValues
+from amplint.callgraph.held_values import HeldValues
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.looked_up import alike
 from amplint.callgraph.named_objects import NamedObjects
+from amplint.callgraph.named_values import Held
 from amplint.callgraph.parameters import accepts
 from amplint.callgraph.subclasses import Subclasses, is_false
 from amplint.model.caller_contexts import (

@@ -13,8 +13,9 @@ from operator import attrgetter
 from pathlib import Path
 
 from amplint.callgraph.definitions import Definition
-from amplint.callgraph.held_values import Held, HeldValues
+from amplint.callgraph.held_values import HeldValues
 from amplint.callgraph.import_graph import ImportGraph
+from amplint.callgraph.named_values import Held
 from amplint.callgraph.parameters import takes
 
 _SETTING = re.compile(rb"(?:add_module|register_module|setattr)\(")

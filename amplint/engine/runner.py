@@ -16,7 +16,7 @@ from amplint.engine.established import Established
 from amplint.engine.relevance import matters
 from amplint.engine.run_caches import RunCaches
 from amplint.engine.run_imports import RunImports
-from amplint.engine.shared_defects import told_once
+from amplint.engine.shared_defects import defects_told_once
 from amplint.engine.tasks import Task, check_one
 from amplint.engine.waiting import FEW, MOST_WAITING, Pending, checked, looked_up, to_parse
 from amplint.model.records import NamedTuple
@@ -74,7 +74,7 @@ def run(
     for position, report in _parsed(found, reports, due, options, caches):
         reports[position] = report
     _complete(facts, reports, options, project)
-    yield from told_once(
+    yield from defects_told_once(
         [
             withdraw(report, facts.of(position), partial(imports.trained_without_amp, found[position].path))
             for position, report in enumerate(reports[: len(found)])

@@ -11,7 +11,7 @@ _Defect = tuple[str, str, Range]
 """The code of a finding, and where the defect is: the file, and the place in it."""
 
 
-def told_once(reports: Sequence[FileReport]) -> Iterator[FileReport]:
+def defects_told_once(reports: Sequence[FileReport]) -> Iterator[FileReport]:
     """The reports with each defect that other files share told in the first file, which names the places in the others.
 
     Args:
