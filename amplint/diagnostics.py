@@ -184,6 +184,11 @@ def holding(facts: frozenset[str]) -> frozenset[str]:
     return facts if UNSCALES in facts else facts | {NOBODY_UNSCALES}
 
 
+def deciding(needs: frozenset[str]) -> frozenset[str]:
+    """The facts that files may establish to decide about needs: for what holds until the contrary is established, that."""
+    return (needs - {NOBODY_UNSCALES}) | {UNSCALES} if NOBODY_UNSCALES in needs else needs
+
+
 class Partly(NamedTuple):
     """A function whose paths were not all told apart: the row of its definition, its name, and what became of the rest."""
 

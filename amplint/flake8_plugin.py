@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from amplint import __version__
-from amplint.diagnostics import FileReport
+from amplint.diagnostics import FileReport, deciding
 from amplint.engine.checker import check_bytes, withdraw
 from amplint.engine.config import ConfigError, Overrides, SettingsResolver
 from amplint.engine.discovery import FoundFile, discover
@@ -98,12 +98,12 @@ class Plugin:
             if known is not None:
                 return replace(known, path=self._filename)
         report = check_bytes(self._filename, data, settings, path)
-        needed = frozenset(fact for diagnostic in report.diagnostics for fact in diagnostic.needs) - report.facts
-        if not needed:
+        needs = frozenset(fact for diagnostic in report.diagnostics for fact in diagnostic.needs) - report.facts
+        if not needs:
             return report
-        return withdraw(
-            report, report.facts | _facts(asked, needed), partial(_imports(asked).trained_without_amp, path)
-        )
+        wanted = deciding(needs) - report.facts
+        facts = report.facts | (_facts(asked, wanted) if wanted else frozenset())
+        return withdraw(report, facts, partial(_imports(asked).trained_without_amp, path))
 
     def _data(self) -> bytes:
         if self._asked.is_stdin:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 
-from amplint.diagnostics import UNSCALES, FileReport
+from amplint.diagnostics import UNSCALES, FileReport, deciding
 from amplint.engine.registry import rule_index
 from amplint.facts.driving_facts import OF_A_PROJECT, is_about
 
@@ -43,10 +43,10 @@ class Established:
         self._everywhere |= {fact for fact in facts if fact in anybodys or not is_about(fact, anybodys)}
 
     def missing(self, reports: Sequence[FileReport]) -> frozenset[str]:
-        """The facts that findings need, and that nobody has established for their files.
+        """The facts that decide about findings, and that nobody has established for their files.
 
         Args:
             reports: those on all files as they are now.
         """
         wanting = ((position, each.needs) for position, report in enumerate(reports) for each in report.diagnostics)
-        return frozenset(fact for position, needs in wanting if needs for fact in needs - self.of(position))
+        return frozenset(fact for position, needs in wanting if needs for fact in deciding(needs) - self.of(position))

@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 from project import project
 
+from amplint.diagnostics import FileReport
+from amplint.engine import linter
 from amplint.engine.config import Overrides, SettingsResolver
 from amplint.engine.discovery import FoundFile, discover
 from amplint.engine.neighbours import project_files
 from amplint.engine.runner import RunOptions, run
+from amplint.source import Source
 
 LEARNER = """
     import torch
@@ -123,6 +126,36 @@ def test_what_other_files_unscale(other: str, found: list[str], tmp_path: Path) 
     (root / "pyproject.toml").write_text("[project]\nname = 'x'\n")
     assert _codes(root, ".") == found
     assert _codes(root, "learner.py") == found
+
+
+@pytest.mark.parametrize(
+    ("named", "read"),
+    [(("learner.py", "hook.py"), []), (("learner.py",), ["hook.py"])],
+    ids=["in the run", "beside it"],
+)
+def test_no_more_is_read_than_somebody_who_unscales(
+    named: tuple[str, ...], read: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = project(tmp_path, learner=LEARNER, hook=HOOK, later=OF_ITS_OWN)
+    resolver, options = SettingsResolver(Overrides()), RunOptions(jobs=1, no_cache=True)
+    found, beside = (
+        [each for each in discover([str(root / name) for name in names], resolver) if isinstance(each, FoundFile)]
+        for names in (named, ("hook.py", "later.py"))
+    )
+    asked: list[str] = []
+    lint = linter.lint_source
+
+    def noted(source: Source, *rest: object) -> FileReport:
+        asked.append(Path(source.path).name)
+        return lint(source, *rest)  # type: ignore[arg-type]
+
+    def others() -> list[FoundFile]:
+        monkeypatch.setattr(linter, "lint_source", noted)
+        return beside
+
+    reports = list(run(found, options, project=others))
+    assert [each.code for report in reports for each in report.diagnostics] == []
+    assert asked == read
 
 
 def test_other_projects_unscale_for_themselves(tmp_path: Path) -> None:
