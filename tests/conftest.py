@@ -52,6 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--note-skipped", metavar="FILE", help="write to FILE which tests were skipped for want of PyTorch"
     )
     parser.addoption("--only-noted", metavar="FILE", help="only the tests, or files, that FILE names, one a line")
+    parser.addoption("--keep-report", metavar="FILE", help="write to FILE what is found in all fixtures, as JSON")
     parser.addoption("--write-fixed", action="store_true", help="write the .fixed.py of the selected fixtures")
 
 

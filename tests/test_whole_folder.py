@@ -31,10 +31,13 @@ def reported(seed: str, *paths: str) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def findings() -> dict[Path, Counter[Marked]]:
-    """What is found in the whole folder, by file."""
+def findings(pytestconfig: pytest.Config) -> dict[Path, Counter[Marked]]:
+    """What is found in the whole folder, by file; `--keep-report` keeps it as it is reported."""
+    report = reported("1", "fixtures")
+    if kept := pytestconfig.getoption("--keep-report"):
+        Path(kept).write_bytes(report)
     found: dict[Path, Counter[Marked]] = defaultdict(Counter)
-    for one in json.loads(reported("1", "fixtures")):
+    for one in json.loads(report):
         fix = one["fix"]["applicability"] if one["fix"] else "none"
         found[ROOT / one["filename"]][Marked(one["location"]["row"], one["code"], fix)] += 1
     return found
