@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import torch
 
@@ -26,12 +26,12 @@ class Evaluation:
     gradients: tuple[torch.Tensor, ...]
     error: str = ""
 
-    @property
+    @cached_property
     def finite(self) -> bool:
         """Whether every number is finite, and nothing was raised."""
         return self.sound and all(bool(gradient.isfinite().all()) for gradient in self.gradients)
 
-    @property
+    @cached_property
     def sound(self) -> bool:
         """Whether the value is finite, whatever the gradients are."""
         return not self.error and bool(self.value.isfinite().all())

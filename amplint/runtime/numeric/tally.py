@@ -105,6 +105,9 @@ def tally(
     told = [each for each in every if each.why not in (UPSTREAM, BEHIND)]
     held = [each for each in told if each.is_held]
     dtypes = compared.inquiry.dtypes
+    before = _worst(((each.before, each.exact) for each in held), dtypes)
+    after = _worst(((each.after, each.exact) for each in held), dtypes)
+    plain = _worst(((each.plain, each.exact) for each in held if each.plain is not None), dtypes)
     unheld = (each for each in told if not (each.is_held or (each.before.finite and each.after.finite)))
     return Tally(
         told=told,
@@ -114,15 +117,8 @@ def tally(
             "beyond float32": sum(1 for _ in unheld),
             **{why: sum(each.why == why for each in every) for why in (UPSTREAM, BEHIND, NARROW)},
         },
-        errors=(
-            _worst(((each.before, each.exact) for each in held), dtypes),
-            _worst(((each.after, each.exact) for each in held), dtypes),
-            _worst(((each.plain, each.exact) for each in held if each.plain is not None), dtypes),
-        ),
-        digits=(
-            _worst((each.before, each.exact) for each in held),
-            _worst((each.after, each.exact) for each in held),
-        ),
+        errors=(max(before), max(after), max(plain)),
+        digits=(before[0], after[0]),
         raised=(_first_error(each.before for each in told), _first_error(each.after for each in told)),
         curve=_curve(told),
     )
@@ -194,8 +190,10 @@ def _is_narrow(side: TextSide, point: SamplePoint, inquiry: Inquiry, way: Way) -
     )
 
 
-def _worst(pairs: Iterable[tuple[Evaluation, Evaluation]], dtypes: Sequence[torch.dtype] = ()) -> float:
-    return max((mine.distance(exact, dtypes) for mine, exact in pairs if mine.finite), default=0.0)
+def _worst(pairs: Iterable[tuple[Evaluation, Evaluation]], dtypes: Sequence[torch.dtype]) -> tuple[float, float]:
+    """The worst errors of the value and of the gradients, among the answers that are finite."""
+    errors = [mine.distances(exact, dtypes) for mine, exact in pairs if mine.finite]
+    return max((value for value, _ in errors), default=0.0), max((gradient for _, gradient in errors), default=0.0)
 
 
 def _first_error(answers: Iterable[Evaluation]) -> str:
