@@ -33,10 +33,11 @@ def left_on(before: File, after: File, diagnostic: Diagnostic, *, device: str, s
     decorator = next((each for each in before.tree.find(cst.Decorator) if _is_at(before, each, diagnostic)), None)
     function = before.tree.parent(decorator) if decorator is not None else None
     again = _counterpart(before, function, after) if isinstance(function, cst.FunctionDef) else None
-    if again is None:
+    if not isinstance(function, cst.FunctionDef) or again is None:
         raise NotReplayable("the decorated function is not found again")
     kind = "cuda" if device == CUDA else "cpu"
-    states = [_in_a_thread(partial(_after_recursion, shared, kind)) for shared in (True, _shares(after, again), False)]
+    sharing = _shares(before, function), _shares(after, again), False
+    states = [_in_a_thread(partial(_after_recursion, shared, kind)) for shared in sharing]
     return Measurement((Figure(observables.LEFT_ON, *states),))
 
 
@@ -83,16 +84,17 @@ def in_replica(before: File, after: File, diagnostic: Diagnostic, *, device: str
     Raises:
         NotReplayable: the region is not found again.
     """
-    region, own = Region("cuda", "bfloat16", "yes"), _entered_by_replicas(before, after, diagnostic)
+    region = Region("cuda", "bfloat16", "yes")
+    mine, theirs = (_entered_by_replicas(before, file, diagnostic) for file in (before, after))
     # A thread begins with the dtype that CUDA's autocast has by default, whatever that of the thread is that starts it.
     default = str(_in_a_thread(lambda: str(torch.get_autocast_dtype("cuda")))).removeprefix("torch.")
     told = Region("cuda", default, "yes")
-    entered = told, own or told, region
+    entered = mine or told, theirs or told, region
     return Measurement((Figure(observables.IN_REPLICA, *(product_dtype(each, device) for each in entered)),))
 
 
-def _entered_by_replicas(before: File, after: File, diagnostic: Diagnostic) -> Region | None:
-    """The region in which the forward pass of a model computes with a fix; None for that of the thread it is told of.
+def _entered_by_replicas(before: File, file: File, diagnostic: Diagnostic) -> Region | None:
+    """The region in which the forward pass of a model computes in a file; None for that of the thread it is told of.
 
     Raises:
         NotReplayable: the forward pass is not found again.
@@ -101,7 +103,7 @@ def _entered_by_replicas(before: File, after: File, diagnostic: Diagnostic) -> R
     old = next(
         (one for one in passes if one.entry is not None and before.range(one.entry[1]) == diagnostic.range), None
     )
-    found = after.fact(Forwards)
+    found = file.fact(Forwards)
     new = next((one for one in found.passes if old is not None and one.model == old.model), None)
     if new is None:
         raise NotReplayable("the forward pass of the replicas is not found again")

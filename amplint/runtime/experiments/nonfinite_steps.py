@@ -31,27 +31,43 @@ _ANY_SCALER = ObjectFacts("scaler", enabled="yes")
 
 
 def unguarded(before: File, after: File, diagnostic: Diagnostic, *, device: str, seed: int) -> Measurement:
-    """Train in bfloat16 on a batch whose loss is no number, with the tests around the backward pass and without.
+    """Train in bfloat16 on a batch whose loss is no number, with the tests that each text has around the backward pass.
 
     Raises:
         NotReplayable: the backward pass is not found again, or its tests ask for more than the loss.
     """
-    text, row = before.source.text, diagnostic.range.start.row
-    passed = guarded_pass(after.source.text, function_at(text, row), number_of_pass(text, row))
-    if passed is None:
-        raise NotReplayable("the backward pass is not found again")
-    steps = {value: passed.steps_on(value) for value in (1.0, math.nan, math.inf)}
-    if None in steps.values():
-        raise NotReplayable("a test around the backward pass asks for more than the loss")
+    mine, theirs = (_steps_on_losses(file, before, diagnostic) for file in (before, after))
     figures = [
-        Figure(name, *(_after_bad_batch(value, tested, device, seed) for tested in (False, not steps[value], True)))
+        Figure(
+            name,
+            *(_after_bad_batch(value, tested, device, seed) for tested in (not mine[value], not theirs[value], True)),
+        )
         for name, value in (
             (observables.DAMAGED, math.nan),
             (f"{observables.DAMAGED}, after an infinite loss", math.inf),
         )
     ]
-    left_out = Figure("good batches that are left out", 0, 0 if steps[1.0] else STEPS, 0)
+    left_out = Figure(
+        "good batches that are left out", 0 if mine[1.0] else STEPS, 0 if theirs[1.0] else STEPS, reference=0
+    )
     return Measurement((*figures, left_out), {"bad batch": _BAD_BATCH, "batches": STEPS})
+
+
+def _steps_on_losses(file: File, before: File, diagnostic: Diagnostic) -> dict[float, bool]:
+    """Whether the file steps on a loss that is a number, on NaN and on infinity, after the backward pass of a finding.
+
+    Raises:
+        NotReplayable: there is no such pass, or its tests ask for more than the loss.
+    """
+    text, row = before.source.text, diagnostic.range.start.row
+    passed = guarded_pass(file.source.text, function_at(text, row), number_of_pass(text, row))
+    if passed is None:
+        raise NotReplayable("the backward pass is not found again")
+    answers = {value: passed.steps_on(value) for value in (1.0, math.nan, math.inf)}
+    told = {value: answer for value, answer in answers.items() if answer is not None}
+    if len(told) < len(answers):
+        raise NotReplayable("a test around the backward pass asks for more than the loss")
+    return told
 
 
 def _after_bad_batch(value: float, tested: bool, device: str, seed: int) -> int:

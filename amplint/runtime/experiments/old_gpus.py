@@ -26,8 +26,8 @@ from amplint.syntax.comparisons import COMPARED
 _EMULATES, _COMPUTES = (7, 5), (8, 0)
 """The compute capability of a T4, which emulates bfloat16, and that of an A100, which was the first to compute in it."""
 _QUESTIONS = {
-    "torch.cuda.is_available": lambda **_: torch.cuda.is_available(),
-    "torch.cuda.get_device_capability": lambda **_: torch.cuda.get_device_capability(),
+    "torch.cuda.is_available": lambda *_, **__: torch.cuda.is_available(),
+    "torch.cuda.get_device_capability": lambda *_, **__: torch.cuda.get_device_capability(),
     "torch.cuda.is_bf16_supported": torch.cuda.is_bf16_supported,
 }
 _Answer = TypeVar("_Answer")
@@ -47,7 +47,10 @@ def take(before: File, after: File, diagnostic: Diagnostic, *, device: str, seed
     if len(counterparts) != len(regions):
         raise NotReplayable("the region is not found again")
     return Measurement(
-        tuple(_precision(after, counterparts[index], capability, device) for capability in (_EMULATES, _COMPUTES))
+        tuple(
+            _precision((before, regions[index]), (after, counterparts[index]), capability, device)
+            for capability in (_EMULATES, _COMPUTES)
+        )
     )
 
 
@@ -127,15 +130,34 @@ def _regions(file: File) -> list[cst.Call]:
     return [call for call in file.tree.find(cst.Call) if file.contexts.sources(call) == [call]]
 
 
-def _precision(after: File, call: cst.Call, capability: tuple[int, int], device: str) -> Figure:
-    """The precision of a matrix product: without the fix the region is entered in any case."""
-    given = next((arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "enabled"), None)
-    enabled = given is None or bool(_on(capability, lambda: _value(after, given)))
+_Place = tuple[File, cst.Call]
+
+
+def _precision(mine: _Place, theirs: _Place, capability: tuple[int, int], device: str) -> Figure:
+    """The precision of a matrix product in a region, as the code stands and with the fix."""
+    for file, call in (mine, theirs):
+        region = file.contexts.of(call)
+        if region is not None and region.dtype in ("float16", "float32"):
+            raise NotReplayable("the region is not in bfloat16")
+    try:
+        was_on = _is_on(*mine, capability)
+    except NotReplayable:  # an option of the author's: the finding is about a run in which it is set
+        was_on = True
     dtypes = [
         product_dtype(Region("cuda", "bfloat16", "yes" if on else "no"), device)
-        for on in (True, enabled, capability >= _COMPUTES)
+        for on in (was_on, _is_on(*theirs, capability), capability >= _COMPUTES)
     ]
     return Figure(_at("matrix product", capability), *dtypes)
+
+
+def _is_on(file: File, call: cst.Call, capability: tuple[int, int]) -> bool:
+    """Whether a region is enabled on a GPU.
+
+    Raises:
+        NotReplayable: that depends on more than the hardware.
+    """
+    given = next((arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "enabled"), None)
+    return given is None or bool(_on(capability, lambda: _value(file, given)))
 
 
 # -- what is asked -----------------------------------------------------------------------------------------------------
@@ -169,6 +191,7 @@ def _value(file: File, node: cst.CSTNode) -> object:
             ask = _QUESTIONS.get(next(iter(names))) if len(names) == 1 else None
             if ask is not None:
                 return ask(
-                    **{arg.keyword.value: _value(file, arg.value) for arg in node.args if arg.keyword is not None}
+                    *(_value(file, arg.value) for arg in node.args if arg.keyword is None),
+                    **{arg.keyword.value: _value(file, arg.value) for arg in node.args if arg.keyword is not None},
                 )
     raise NotReplayable("the code asks for more than the hardware")
