@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+import libcst as cst
 import torch
 
 from amplint.diagnostics import Diagnostic
@@ -30,13 +31,23 @@ def take(before: File, after: File, diagnostic: Diagnostic, *, device: str, seed
     found = next((each for each in casts if before.range(each.name) == diagnostic.range), None)
     if found is None:
         raise NotReplayable("the cast is not found again")
-    gone = len(list(after.fact(Halves).stepped())) < len(casts)
+    still = list(after.fact(Halves).stepped())
+    is_taken = len(still) < len(casts)
+    left = is_taken and any(_optimizer(after, each) == _optimizer(before, found) for each in still)
+    gone = is_taken and not left
     named = _precision_instead(before, after) if gone else "float16"
     place = "cuda" if device == CUDA else "cpu"
     error = _raised(found, torch.float16, place, seed)
     fixed = _raised(found, torch.float32 if gone else torch.float16, place, seed)
     precision = Figure("precision of the parameters", "float16", named, "float32")
-    return Measurement((Figure(observables.REFUSED, error, fixed, NONE), precision))
+    others = (diagnostic.name,) if left else ()
+    return Measurement((Figure(observables.REFUSED, error, fixed, NONE), precision), others=others)
+
+
+def _optimizer(file: File, halved: Halved) -> tuple[str, str]:
+    """Which optimizer gets the parameters of a cast model: the function that makes it, and how."""
+    home = file.tree.function(halved.made)
+    return home.name.value if isinstance(home, cst.FunctionDef) else "", file.tree.text(halved.made)
 
 
 def _precision_instead(before: File, after: File) -> str:

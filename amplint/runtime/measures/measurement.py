@@ -95,6 +95,8 @@ class Measurement:
     beyond: tuple[str, ...] | None = None
     assumed: tuple[str, ...] = ()
     """What the code does not give, and what it was taken to be, in words."""
+    others: tuple[str, ...] = ()
+    """The kinds of other defects that are there before the fix and after it, and show in the same figures."""
 
     def observations(self, tolerance: float) -> list[Observation]:
         """Whether the defect shows in each figure; none where no agreement would mean anything.

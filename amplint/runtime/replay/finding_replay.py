@@ -162,4 +162,4 @@ def _by_template(
         return unmeasured(told, Outcome(NOT_REPLAYABLE, str(problem), observable.measure, basis=TEMPLATE))
     observed = [*taken.observations(observable.tolerance), *told]
     left = beyond if taken.beyond is None else taken.beyond
-    return judge(observed, taken.shown(observable.measure, TEMPLATE), beyond=(*left, *aside))
+    return judge(observed, taken.shown(observable.measure, TEMPLATE), taken.others, (*left, *aside))
