@@ -181,3 +181,5 @@ SHARE = _any(
     r"world|ranks?$|gpus?$|nodes?$|proc(esses|s)?$|workers?$|accum|micro|steps?$|period|freq|interval|count|num|size|weight|^(len|float|int|n)$"
 )
 """What a factor is called that averages or weighs gradients, and has nothing to do with their scale."""
+FLAG = re.compile(r"(?!\w*(type|precision|scale))((use|enable|is|has|do|with|should)_\w+|\w*_enabled|enabled)")
+"""The whole name of something that is on or off."""

@@ -8,6 +8,7 @@ from typing import TypeGuard
 
 import libcst as cst
 
+from amplint.model import vocabulary
 from amplint.model.torch.precision import DTYPES
 from amplint.rule import File
 
@@ -15,7 +16,6 @@ from .tensor_uses import is_used_as_tensor
 
 FLAG, DTYPE, DEVICE, NUMBER = "flag", "dtype", "device", "number"
 
-_FLAG_NAME = re.compile(r"(?!\w*(type|precision|scale))((use|enable|is|has|do|with|should)_\w+|\w*_enabled|enabled)")
 _ANNOTATED = {
     "builtins.bool": FLAG,
     "torch.dtype": DTYPE,
@@ -79,7 +79,7 @@ def stringified(file: File, value: cst.CSTNode) -> cst.BaseExpression | None:
 
 def _by_name(value: cst.CSTNode) -> str | None:
     name = value.attr.value if isinstance(value, cst.Attribute) else value.value if isinstance(value, cst.Name) else ""
-    return FLAG if _FLAG_NAME.fullmatch(name) else None
+    return FLAG if vocabulary.FLAG.fullmatch(name) else None
 
 
 def _leaves(file: File, value: cst.CSTNode, depth: int) -> Iterator[cst.CSTNode]:

@@ -44,7 +44,7 @@ def warned(before: File, after: File, diagnostic: Diagnostic, device: str, seed:
     if deprecated_names.is_type(before, pair[0]):
         return deprecated_names.typed(_name(before, pair[0]), _name(after, pair[1]))
     with _apart():
-        first, second = _Made(before, pair[0]), _Made(after, pair[1])
+        first, second = _Made(before, pair[0], sure=False), _Made(after, pair[1], sure=False)
     return Measurement((Figure(observables.WARNED, first.warned, second.warned, 0),))
 
 
@@ -123,12 +123,12 @@ class _Made:
     `meant` are settings that the first argument, wherever it landed, was plainly meant for.
     """
 
-    def __init__(self, file: File, node: cst.BaseExpression, name: str = "") -> None:
+    def __init__(self, file: File, node: cst.BaseExpression, name: str = "", sure: bool = True) -> None:
         self.error, self.warned = NONE, 0
         self.settings: dict[str, float | str] = {}
         self.meant: dict[str, float | str] = {}
         name = name or _name(file, node)
-        positional, keywords = arguments_of(file, node)
+        positional, keywords = arguments_of(file, node, sure)
         if name in torch_names.GRAD_SCALER:
             self._mean(positional)
             positional, keywords = _without_gpu(name, positional, keywords)

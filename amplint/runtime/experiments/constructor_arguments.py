@@ -1,6 +1,7 @@
 """The arguments that one of torch's AMP objects is constructed with, as values.
 
 A flag that the code computes is False, a device that it computes is a GPU, any other setting that it computes is left out.
+Where a verdict depends on what an argument is, a name alone makes no device of it.
 """
 
 from __future__ import annotations
@@ -12,13 +13,18 @@ from typing import Any
 import libcst as cst
 import torch
 
+from amplint.model import vocabulary
 from amplint.model.literals import number
 from amplint.rule import File
 from amplint.runtime.training.run_record import NotReplayable
 
 _FLAGS = frozenset({"enabled", "cache_enabled"})
+_DEVICES = frozenset({"device", "device_type"})
 _BLANKS = re.compile(r"\{[^{}]*\}|%[ds]")
+_TESTS = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation)
 _UNKNOWN = object()
+_TELLING = 2
+"""So many arguments by position tell what a call is taken for; those behind them only come along."""
 _MAX_NAMES = 4
 """From a name to what it was assigned, and so on, so many times."""
 
@@ -27,12 +33,13 @@ def decorated(*_: object) -> None:
     """A function to decorate."""
 
 
-def arguments_of(file: File, node: cst.BaseExpression) -> tuple[list[Any], dict[str, Any]]:
+def arguments_of(file: File, node: cst.BaseExpression, sure: bool) -> tuple[list[Any], dict[str, Any]]:
     """What a constructor is given, by position and by name.
 
     Args:
         file: the file.
         node: what names the class.
+        sure: whether it has to be plain what each argument is; else something stands for those of which it is not.
 
     Raises:
         NotReplayable: nothing is constructed there, or the arguments cannot be told.
@@ -43,20 +50,39 @@ def arguments_of(file: File, node: cst.BaseExpression) -> tuple[list[Any], dict[
     args = list(call.args) if isinstance(call, cst.Call) and call.func is node else _preset(file, node)
     if any(arg.star for arg in args):
         raise NotReplayable("the arguments are not written down")
-    positional = [_positional(file, arg.value) for arg in args if arg.keyword is None]
+    places = enumerate(arg.value for arg in args if arg.keyword is None)
+    positional = [_positional(file, value, sure and place < _TELLING) for place, value in places]
     values = {arg.keyword.value: _value(file, arg.value) for arg in args if arg.keyword is not None}
+    untold = [name for name, value in values.items() if value is _UNKNOWN and name in _DEVICES]
+    if untold and sure:
+        raise NotReplayable(f"the value of `{untold[0]}` cannot be told")
     flags = {name: False for name, value in values.items() if value is _UNKNOWN and name in _FLAGS}
     return positional, {name: value for name, value in values.items() if value is not _UNKNOWN} | flags
 
 
-def _positional(file: File, node: cst.BaseExpression) -> Any:
+def _positional(file: File, node: cst.BaseExpression, sure: bool) -> Any:
     """The value of an argument that no keyword tells the purpose of; what looks like a flag is one."""
     value = _value(file, node)
     if value is not _UNKNOWN:
         return value
-    if isinstance(node, (cst.Name, cst.Attribute, cst.Comparison, cst.BooleanOperation, cst.UnaryOperation)):
+    if isinstance(node, _TESTS) or isinstance(node, (cst.Name, cst.Attribute)) and (not sure or _is_flag(file, node)):
         return False
     raise NotReplayable(f"the value of `{file.tree.text(node)}` cannot be told")
+
+
+def _is_flag(file: File, node: cst.Name | cst.Attribute) -> bool:
+    """Whether a name is that of a flag, by its annotation, its default, or what it says."""
+    if vocabulary.FLAG.fullmatch(node.value if isinstance(node, cst.Name) else node.attr.value):
+        return True
+    if isinstance(node, cst.Attribute):
+        values = list(file.roles.values(node))
+        return bool(values) and all(isinstance(each, _TESTS) for each in values)
+    params = [each.node for each in file.names.bindings(node.value, node) if isinstance(each.node, cst.Param)]
+    told = [each.annotation.annotation if each.annotation is not None else each.default for each in params]
+    return bool(told) and all(
+        each is not None and file.names.all_in(each, {"builtins.bool", "builtins.True", "builtins.False"})
+        for each in told
+    )
 
 
 def _preset(file: File, node: cst.CSTNode) -> list[cst.Arg]:
@@ -102,7 +128,21 @@ def _value(file: File, node: cst.BaseExpression, depth: int = 0) -> Any:
         spelled = next((each for each in kept if isinstance(each, str)), None)
         if spelled is not None:
             return spelled
-    return torch.device("cuda") if "device" in text else _UNKNOWN
+    return torch.device("cuda") if _is_device(file, node) else _UNKNOWN
+
+
+def _is_device(file: File, node: cst.BaseExpression) -> bool:
+    """Whether an expression is the device of an object, or a name for one: not what only speaks of devices."""
+    if isinstance(node, cst.Attribute):
+        return node.attr.value == "device"
+    bindings = file.names.bindings(node.value, node) if isinstance(node, cst.Name) else []
+    if any(isinstance(each.value, cst.Attribute) and _is_device(file, each.value) for each in bindings):
+        return True
+    params = [each.node for each in bindings if isinstance(each.node, cst.Param)]
+    return bool(params) and all(
+        each.annotation is not None and file.names.all_in(each.annotation.annotation, {"torch.device"})
+        for each in params
+    )
 
 
 def _device(name: object) -> torch.device:

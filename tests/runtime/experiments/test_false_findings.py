@@ -66,6 +66,13 @@ def evaluate(model, data):
     with torch.autocast("cuda", dtype=torch.{dtype}{enabled}):
         return model(data)
 """
+PLAIN = """
+import torch
+
+def evaluate(model, data, kind, options):
+    with torch.autocast({given}, dtype=torch.bfloat16):
+        return model(data)
+"""
 ASKED = ", enabled=torch.cuda.is_bf16_supported(including_emulation=False)"
 
 
@@ -99,6 +106,10 @@ def _claims() -> list[tuple[str, str, str, str]]:
         ("AMP215", recursive, plain, RECURSIVE.format(decorator="", region=REGION, inner="decode")),
         ("AMP214", bare, inside, inside.replace("            return x @ x", "            return (x @ x)")),
         ("AMP403", bfloat, asked, asked.replace(ASKED, f"{ASKED} and torch.cuda.is_available()")),
+        *(
+            ("AMP205", PLAIN.format(given="True"), PLAIN.format(given=each), PLAIN.format(given="'cuda'"))
+            for each in ("kind", "options.device_type", "device_type=kind", "device_type=options.device_name")
+        ),
         ("AMP403", bfloat, half, CHECKED.format(dtype="float16", enabled=ASKED)),
     ]
 
