@@ -10,6 +10,7 @@ import torch
 from amplint.diagnostics import Diagnostic
 from amplint.lowering.graph_tools import events_in
 from amplint.model.events import InnerGrad, Region, Scale
+from amplint.model.literals import number
 from amplint.model.observables import INNER_GRADIENTS
 from amplint.rule import File
 from amplint.runtime.devices import CUDA
@@ -18,11 +19,14 @@ from amplint.runtime.measures.measurement import Figure, Measurement
 from amplint.runtime.training.amp_and_reference import autocast
 from amplint.runtime.training.run_record import NotReplayable
 from amplint.runtime.training.toy_problem import Net
+from amplint.syntax.nodes import within
 
 _SMALL = 2.0**-22
 """A factor of the net's output, with which gradients come out too small for float16."""
 _SCALE = 2.0**15
 """What a scale of 65536 has come to after the one overflow that it always begins with here: float16 cannot hold 65536."""
+_LARGE = 64.0
+"""Smaller factors are weights, not scales."""
 _BATCH, _FEATURES = 64, 16
 
 
@@ -45,6 +49,8 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
     place = next((at for at, (call, _) in enumerate(calls) if before.range(call.func) == diagnostic.range), None)
     if place is None or len(again) != len(calls):
         raise NotReplayable("the inner gradient is not found again")
+    if _scaled_by_hand(before, calls[place][0]):
+        raise NotReplayable("the outputs are multiplied by a number, which may keep their gradients from getting lost")
     runs = [_gradients(how, device, seed) for how in (calls[place][1], again[place][1])]
     right = _gradients(None, device, seed)
     lost = [float((each[right != 0] == 0).float().mean()) for each in (*runs, right)]
@@ -53,6 +59,13 @@ def take(before: File, after: File, diagnostic: Diagnostic, device: str, seed: i
         Figure("fraction of them lost to zero", *lost),
     )
     return Measurement(figures, assumed=(f"outputs of a net times {_SMALL:.3g}", f"a loss scale of {_SCALE:g}"))
+
+
+def _scaled_by_hand(file: File, call: cst.Call) -> bool:
+    """Whether what an inner gradient is taken of is multiplied by a large number."""
+    products = (each for each in within(call.args[0]) if isinstance(each, cst.BinaryOperation)) if call.args else ()
+    factors = (side for each in products if isinstance(each.operator, cst.Multiply) for side in (each.left, each.right))
+    return any((number(file.tree.text(each)) or 0.0) >= _LARGE for each in factors)
 
 
 def _switched_off(file: File) -> int:

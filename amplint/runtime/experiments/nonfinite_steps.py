@@ -98,12 +98,24 @@ def scaled_by_hand(before: File, after: File, diagnostic: Diagnostic, *, device:
     )
     if scaled is None:
         raise NotReplayable("the multiplication is not found again")
+    if _raises_on_overflow(before, scaled.backward):
+        raise NotReplayable("the code raises an error for gradients that are not finite")
     factor = number(before.tree.text(scaled.factor))
     given: dict[str, float | str] = {"factor": factor} if factor else {}
     assumed = () if factor else (f"a factor of {torch_objects.INIT_SCALE:g}",)
     by_hand, with_scaler = _by_hand(factor or torch_objects.INIT_SCALE, device, seed), _with_scaler(device, seed)
     counts = by_hand, _with_fix(before, after, scaled, device, seed), with_scaler
     return Measurement((Figure(observables.OVERFLOWED, *counts),), given, assumed=assumed)
+
+
+def _raises_on_overflow(file: File, backward: cst.Call) -> bool:
+    """Whether the function of a backward pass clips so that gradients that are not finite raise an error."""
+    home = file.tree.function(backward)
+    asked = [arg for call in file.tree.find(cst.Call) if file.tree.function(call) is home for arg in call.args]
+    return any(
+        arg.keyword is not None and arg.keyword.value == "error_if_nonfinite" and file.tree.text(arg.value) != "False"
+        for arg in asked
+    )
 
 
 def _with_fix(before: File, after: File, scaled: HandScaled, device: str, seed: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import libcst as cst
 import torch
@@ -13,6 +14,7 @@ from amplint.roles.region_makers import Maker
 from amplint.rule import File
 from amplint.runtime.experiments.amp_objects import is_bare
 from amplint.runtime.experiments.chosen_objects import chosen, entered_again, guards_of, unexplained
+from amplint.runtime.experiments.constructor_arguments import decorated
 from amplint.runtime.experiments.matmul_dtype import product_dtype
 from amplint.runtime.measures.measurement import NONE, Figure, Measurement
 from amplint.runtime.training.run_record import NotReplayable
@@ -105,13 +107,14 @@ def _named(place: cst.BaseExpression) -> cst.BaseExpression:
 
 
 def _enter(made: Maker) -> None:
-    with _class(made):  # type: ignore[attr-defined]
+    entered = partial(_class(made), "cuda") if made.preset else _class(made)  # type: ignore[operator, arg-type, misc]
+    with entered:  # type: ignore[attr-defined]
         pass
 
 
 def _decorate(made: Maker) -> None:
     given = {"device_type": "cuda"} if made.preset else {}
-    _class(made)(torch.square, **given)(torch.ones(1))  # type: ignore[operator]
+    _class(made)(decorated, **given)(torch.ones(1))  # type: ignore[operator]
 
 
 def _class(made: Maker) -> object:
