@@ -13,6 +13,7 @@ from amplint.lowering.counters import number_added, number_in
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.function_scope import OBJECTS
 from amplint.lowering.gradients import GradientReader
+from amplint.lowering.loop_targets import name_elements
 from amplint.lowering.mode_branches import as_mode_branch
 from amplint.lowering.provenance import Provenance, union
 from amplint.model.event_graph import Seq
@@ -87,6 +88,8 @@ class ExpressionReader:
             if container:
                 scope.aliases[target.value] = f"{container}[*]"
             scope.loop_owners[target.value] = tuple(map(scope.qualify, scope.roles.owners(source)))
+        else:
+            name_elements(node.for_in, scope)
         value = self.read(node.value if isinstance(node, cst.DictComp) else node.elt)
         scope.aliases = before
         return value

@@ -47,7 +47,18 @@ def alias_elements(node: cst.For, scope: FunctionScope) -> bool:
         node: the loop.
         scope: that of the function that it stands in.
     """
-    found = _picks_objects(node, scope)
+    named = name_elements(node, scope)
+    return _picks_objects(node, scope) or named
+
+
+def name_elements(node: cst.For | cst.CompFor, scope: FunctionScope) -> bool:
+    """Name the optimizers, scalers or schedulers that a loop takes from collections after these; tells whether there are any.
+
+    Args:
+        node: the loop, which may be one of a comprehension.
+        scope: that of the function that it stands in.
+    """
+    found = False
     pairs = paired(node.target, node.iter)
     for target, source in pairs:
         beside = [name for name, other in pairs if other is source]
