@@ -74,7 +74,7 @@ LIBRARIES = (
         told=(
             ("Fabric", "16-mixed", ".backward("),
             *(("Trainer(", f"precision={value}") for value in ('"16', "'16", "16")),
-            *(("LightningModule", word) for word in (".grad", "clip_grad", "manual_backward")),
+            *(("LightningModule", word) for word in (".grad", "clip_grad", "manual_backward", ".step(")),
             ("Callback", "on_after_backward"),
         ),
         words=(

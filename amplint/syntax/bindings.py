@@ -225,7 +225,9 @@ def _assigned(tree: Tree) -> Iterator[_Bound]:
 
 def _targets(tree: Tree, target: cst.CSTNode, value: cst.BaseExpression | None) -> Iterator[_Bound]:
     if type(target) is cst.Name:
-        yield scope_of(tree, target), target.value, Binding(value=value, node=target)
+        scope = scope_of(tree, target)
+        if not (type(value) is cst.Name and value.value == target.value and type(scope) is cst.FunctionDef):
+            yield scope, target.value, Binding(value=value, node=target)  # `x = x` leaves a parameter as it is
     elif is_sequence(target):
         for element, part in zip(target.elements, unpacked(target, value)):
             yield from _targets(tree, element.value, part)

@@ -160,6 +160,35 @@ def test_a_trainer_in_another_file_scales_what_modules_and_callbacks_meet(tmp_pa
     assert found["train.py"] == []
 
 
+SCHEDULED = """
+import torch
+from lightning.pytorch import LightningModule
+
+class Net(LightningModule):
+    def configure_optimizers(self):
+        self.optimizer = torch.optim.AdamW(self.parameters())
+        self.scheduler = torch.optim.lr_scheduler.OneCycleLR(self.optimizer, max_lr=1e-3, total_steps=1000)
+        return self.optimizer
+
+    def training_step(self, batch, batch_idx):
+        loss = self(batch).mean()
+        self.scheduler.step()
+        return loss
+"""
+
+
+@pytest.mark.parametrize(("precision", "found"), [('"16-mixed"', [("AMP107", 13)]), ('"32-true"', [])])
+def test_a_module_without_a_word_of_amp_is_judged(precision: str, found: list[tuple[str, int]], tmp_path: Path) -> None:
+    train = f"""
+        from lightning.pytorch import Trainer
+        from net import Net
+
+        Trainer(precision={precision}).fit(Net(), loader)
+    """
+    reports = in_project(project(tmp_path, net=SCHEDULED, train=train))
+    assert [(each.code, each.range.start.row) for each in reports["net.py"]] == found
+
+
 @pytest.mark.parametrize("precision", ['"bf16-mixed"', '"32-true"', "args.precision"])
 def test_a_trainer_of_another_precision_scales_nothing(precision: str, tmp_path: Path) -> None:
     root = project(tmp_path, modules=MODULES, train=TRAINING.format(precision=precision))
