@@ -122,11 +122,11 @@ class HalfCheckpoints:
             isinstance(loop, cst.For) and extra.name.value in words(loop.iter) for loop in loops
         )
 
-    @staticmethod
-    def _owners(value: cst.BaseExpression) -> list[cst.BaseExpression]:
-        """The objects whose states an element holds."""
-        found = (node for node in within(value) if isinstance(node, cst.Attribute) and node.attr.value == "state_dict")
-        return [node.value for node in found]
+    def _owners(self, value: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """The objects whose states an element holds, also by a name: `head` after `head = net.state_dict()`."""
+        values = [value, *(self._flow.values(value) if isinstance(value, cst.Name) else ())]
+        nodes = (node for each in values for node in within(each))
+        return [node.value for node in nodes if isinstance(node, cst.Attribute) and node.attr.value == "state_dict"]
 
     def _steps(self, owner: cst.BaseExpression) -> bool:
         """Whether an object is an optimizer, a scheduler or a scaler."""

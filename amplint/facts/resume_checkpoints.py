@@ -19,7 +19,7 @@ from amplint.model import vocabulary
 from amplint.model.records import frozen
 from amplint.roles.call_targets import Callee
 from amplint.roles.step_pairs import StepPair
-from amplint.syntax.access_paths import path_of
+from amplint.syntax.access_paths import elements, path_of
 from amplint.syntax.call_arguments import given_by
 from amplint.syntax.nodes import within
 
@@ -109,8 +109,17 @@ class Checkpoints:
                 continue
             if registers(state.place) and not self._at_hand.is_made(pair.scaler):
                 continue  # whoever makes the scaler may register it
+            if self._holds_owner(state, pair.scaler):
+                continue
             if self._is_saved(state, pair) and not self._is_kept_with(state, pair):
                 yield Incomplete(state.place, pair, state)
+
+    def _holds_owner(self, state: SavedState, scaler: cst.BaseExpression) -> bool:
+        """Whether a checkpoint holds the whole object that a scaler is an attribute of: `"args": args` beside `args.scaler`."""
+        if not isinstance(scaler, cst.Attribute):
+            return False
+        owners = {path_of(each) for each in (scaler.value, *self._steppers.flow.given(scaler.value))} - {"", "self"}
+        return any(path_of(element.value) in owners for _, element in elements(state.place))
 
     def _is_saved(self, state: SavedState, pair: StepPair) -> bool:
         """Whether a state is saved: where it is taken, or by those that get it from there."""

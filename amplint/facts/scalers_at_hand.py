@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import libcst as cst
@@ -52,10 +53,24 @@ class ScalersAtHand:
         values = list(self._roles.values(scaler))
         if self._wrappers.may_name(scaler) or any(self._roles.made_by(value) is not None for value in values):
             return True
+        if callers and isinstance(scaler, cst.Attribute) and any(map(self._makes_for, self._kept_by_callers(scaler))):
+            return True
         given = self._flow.given(scaler) if callers else ()
         return any(
             self._is_handed_on(each, callers - 1) if path_of(each) else self._roles.made_by(each) for each in given
         )
+
+    def _makes_for(self, value: cst.BaseExpression | None) -> bool:
+        """Whether a value, or one side of a choice, is a scaler that is made there."""
+        sides = (value.body, value.orelse) if isinstance(value, cst.IfExp) else (value,)
+        return any(isinstance(each, cst.Call) and self._roles.made_by(each) is not None for each in sides)
+
+    def _kept_by_callers(self, attribute: cst.Attribute) -> Iterator[cst.BaseExpression | None]:
+        """What those who call a function assign to an attribute of what they hand over: `args.scaler = GradScaler()`."""
+        for given in self._flow.given(attribute.value):
+            path = path_of(given)
+            assigned = self._flow.assigned(f"{path}.{attribute.attr.value}", given) if path else ()
+            yield from (each.value for each in assigned if isinstance(each, (cst.Assign, cst.AnnAssign)))
 
     def _is_replaced(self, scaler: cst.BaseExpression, place: cst.CSTNode) -> bool:
         """Whether a subclass, which takes the optimizer's state, has another object in the place of its base class's scaler."""
