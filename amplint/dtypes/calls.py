@@ -34,7 +34,7 @@ from amplint.model import vocabulary
 from amplint.model.records import changed
 from amplint.model.torch import layers, precision
 from amplint.model.torch.operators import OPERATORS
-from amplint.syntax.class_info import is_only_announced
+from amplint.syntax.class_info import ClassInfo, is_only_announced
 from amplint.syntax.names import dotted
 from amplint.syntax.option_tests import excluded
 
@@ -172,6 +172,8 @@ class Calls(HigherOrder):
         if isinstance(value, Instance):
             info = self.classes.of(value.cls)
             method = info.method("__call__") or info.method("forward")
+            if method is None and (kind := _layer_derived_from(info)):
+                return self._forward(Layer(kind, value.cls), node, arguments, frame)
             if method is None or is_only_announced(method):  # a subclass has it, in whichever file
                 return self._leave(no_result(*arguments.values), node, arguments, frame)
             loss = called if self.is_loss(called) else info.name
@@ -242,6 +244,13 @@ class Calls(HigherOrder):
         dtype = region.dtype if region is not None else precision.UNKNOWN
         detached = not frame.differentiates
         return Tensor(dtype, made=node, core=node, half_at=node, sure=False, detached=detached)
+
+
+def _layer_derived_from(info: ClassInfo) -> str:
+    """The layer of PyTorch that an object of a class without a `forward` runs as; empty where any other base may have one."""
+    module, _, kind = next(iter(info.foreign_bases), "").rpartition(".")
+    is_layer = len(info.foreign_bases) == 1 and module == "torch.nn" and kind in layers.LAYERS
+    return kind if is_layer and not any("forward" in each.inert for each in info.lineage) else ""
 
 
 def _is_of_object(base: Tensor, method: str) -> bool:

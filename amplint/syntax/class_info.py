@@ -98,9 +98,13 @@ class ClassInfo:
     @property
     def closed(self) -> bool:
         """Whether the source of every base is at hand, or holds nothing of AMP: no method comes from elsewhere."""
-        return all(
-            name in _PLAIN_BASES or self._lookup(name) is not None for info in self.lineage for name in info.base_names
-        )
+        return not self.foreign_bases
+
+    @property
+    def foreign_bases(self) -> frozenset[str]:
+        """The names of the bases that methods may come from whose source is not at hand."""
+        names = frozenset(name for info in self.lineage for name in info.base_names)
+        return frozenset(name for name in names if name not in _PLAIN_BASES and self._lookup(name) is None)
 
 
 def is_only_announced(method: cst.FunctionDef) -> bool:

@@ -133,3 +133,30 @@ def test_arguments_that_are_unpacked(parameters: str, given: str, meets: str, dt
     loss({given})
     """
     assert logged_in_call(code).dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("bases", "body", "dtype"),
+    [
+        ("nn.Linear", "pass", "float16"),
+        ("nn.LayerNorm", "pass", "float32"),
+        ("nn.Hardtanh", "def __repr__(self): return ''", "?"),
+        ("nn.Linear", "def forward(self, x): return super().forward(x).float()", "float32"),
+        ("Mixin, nn.Linear", "pass", "?"),
+        ("nn.Module", "pass", "?"),
+    ],
+)
+def test_a_class_without_a_forward_runs_as_the_layer_that_it_derives_from(bases: str, body: str, dtype: str) -> None:
+    dtypes = flow(f"""
+        from library import Mixin
+
+        class Part({bases}):
+            {body}
+
+        def main(data):
+            part = Part(8, 8)
+            with torch.autocast("cuda", dtype=torch.float16):
+                torch.log(part(data))
+    """)
+    (log,) = operations(dtypes, "log")
+    assert log.operand.dtype == dtype
