@@ -6,6 +6,7 @@ a call graph by names of fields (Feldthaus et al., ICSE 2013).
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -37,7 +38,8 @@ class NamedObjects:
         self._under: dict[tuple[Path, str, str], list[Held]] = {}
 
     def under(self, name: str, caller: Path) -> Iterator[Held]:
-        """What callers give to parameters of this name in a file; else what the files that it is used with assign to it.
+        """What callers give to parameters of this name in a file; else what the bases of classes that ask for such an attribute
+        assign to it; else what the files that it is used with do.
 
         Of a table, what its element under a key is given: `losses['main']`.
 
@@ -46,21 +48,42 @@ class NamedObjects:
             caller: the file that calls the object by it.
         """
         name, _, element = name.removesuffix("]").partition("[")
-        element = element[1:-1]
-        family = sorted(self._graph.family(caller), key=attrgetter("parts"))
-        given = False
+        for source in (self._handed, self._assigned_by_bases, self._assigned_in_family):
+            given = False
+            for each in source(caller, name, element[1:-1]):
+                given = True
+                yield each
+            if given:
+                return
+
+    def _handed(self, caller: Path, name: str, element: str) -> Iterator[Held]:
+        family = self._family(caller)
         for definition in self._taking(caller, name):
             word = definition.node.name.encode()
             for path in family:
                 if self._graph.content(path).holds(word):
-                    for each in self._values.handed_to(definition, name, path, element):
-                        given = True
-                        yield each
-        assigning = [] if given else [path for path in family if self._assigns(path, name)]
+                    yield from self._values.handed_to(definition, name, path, element)
+
+    def _assigned_by_bases(self, caller: Path, name: str, element: str) -> Iterator[Held]:
+        asking = f"self.{name}"
+        if not self._graph.content(caller).holds(asking.encode()):
+            return
+        definitions = self._values.definitions
+        classes = (each for each in definitions.named_in(caller, "") if isinstance(each.node, ast.ClassDef))
+        owners = [each for each in classes if asking in ast.unparse(each.node)]
+        bases = {base.path for each in owners for base in definitions.lineage(each)[1:]} - {caller}
+        for path in sorted(bases):
+            yield from self._assigned(path, name, element) if self._assigns(path, name) else ()
+
+    def _assigned_in_family(self, caller: Path, name: str, element: str) -> Iterator[Held]:
+        assigning = [path for path in self._family(caller) if self._assigns(path, name)]
         if self._is_made_by_libraries(name, [path for path in assigning if path in self._graph.users(caller)]):
             return
         for path in assigning if len(assigning) <= _MOST_ASSIGNING else ():
             yield from self._assigned(path, name, element)
+
+    def _family(self, caller: Path) -> list[Path]:
+        return sorted(self._graph.family(caller), key=attrgetter("parts"))
 
     def _taking(self, path: Path, name: str) -> list[Definition]:
         """The functions and classes of a file that have a parameter of some name."""

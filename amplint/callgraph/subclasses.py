@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from amplint.callgraph.assigned_values import spelling_of
@@ -51,21 +51,22 @@ class Subclasses:
         lineage = self._definitions.lineage(owner)
         heirs = [*takewhile(lambda each: method_of(each, method) is None, lineage[is_replaced:])]
         heirs = [*lineage[:is_replaced], *heirs]
-        if len(heirs) == len(lineage) or lineage[len(heirs)].path == owner.path:
+        bases = lineage[len(heirs) :]
+        if not bases or bases[0].path == owner.path:
             return None
-        replaced = {each.name for heir in heirs for each in heir.node.body if isinstance(each, ast.FunctionDef)}
-        found = lineage[len(heirs)]
-        return None if replaced & self._called_on_itself(found, method) else found
+        replaced = _given_by(heirs) & _given_by(bases)
+        return None if replaced and replaced & self._asked_of_itself(bases[0], method) else bases[0]
 
-    def _called_on_itself(self, owner: Definition, method: str) -> set[str]:
-        """The methods that a method calls on its object, and those that these call where the class or its bases have them."""
+    def _asked_of_itself(self, owner: Definition, method: str) -> set[str]:
+        """The attributes and methods of its object that a method asks for, and that these do if the class or its bases have
+        them."""
         names = [method]
         for name in names:  # it grows
             found = self._definitions.method(owner, name)
             for each in ast.walk(found.node) if found is not None else ():
                 match each:
-                    case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=called)) if called not in names:
-                        names.append(called)
+                    case ast.Attribute(value=ast.Name(id="self"), attr=asked) if asked not in names:
+                        names.append(asked)
         return {*names[1:]}
 
     def _below(self, owner: Definition) -> list[Definition]:
@@ -87,6 +88,29 @@ class Subclasses:
                 bases = each.node.bases if isinstance(each.node, ast.ClassDef) else []
                 if any(self._definitions.find(path, spelling_of(base)) == owner for base in bases):
                     yield each
+
+
+def _given_by(classes: Iterable[Definition]) -> set[str]:
+    """The names of the methods that classes have, and of the attributes that they give a value."""
+    given: set[str] = set()
+    for _, owner in classes:
+        for each in owner.body:
+            if isinstance(each, ast.FunctionDef) and not _is_announced(each):
+                given.add(each.name)
+            elif isinstance(each, ast.Assign):
+                given.update(target.id for target in each.targets if isinstance(target, ast.Name))
+        for node in ast.walk(owner):
+            if isinstance(node, ast.Assign) and not (isinstance(node.value, ast.Constant) and node.value.value is None):
+                parts = (part for target in node.targets for part in ast.walk(target))
+                own = (part for part in parts if isinstance(part, ast.Attribute) and spelling_of(part.value) == "self")
+                given.update(part.attr for part in own)
+    return given
+
+
+def _is_announced(method: ast.FunctionDef) -> bool:
+    """Whether a method leaves what it does to subclasses."""
+    body = [each for each in method.body if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))]
+    return not body or len(body) == 1 and isinstance(body[0], (ast.Raise, ast.Pass))
 
 
 def is_false(node: ast.AST, attribute: str) -> bool:

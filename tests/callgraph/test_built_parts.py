@@ -135,6 +135,8 @@ OVERRIDES = """
         (HEIR, True),
         (HEIR + OVERRIDES, False),
         (HEIR + OVERRIDES.replace("part_loss", "other"), True),
+        (HEIR + "\n        part_loss = torch.nn.BCEWithLogitsLoss()\n", False),
+        (HEIR.replace("self.scores", "self.part_loss = other\n            self.scores", 1), False),
         (HEIR.replace("self.get_loss()", "self.scores.float().mean()"), False),
         (HEIR.replace("self.get_loss()", "super().get_loss()"), True),
         (HEIR.replace("self.get_loss()", "super().get_loss()") + OVERRIDES, False),
@@ -293,3 +295,43 @@ def test_a_module_is_asked_for_what_it_defines_or_imports(tmp_path: Path, made: 
     more = MANY.partition("class One")[0].replace("Entropy", "Other")
     root = project(tmp_path, nets=NETS, others=others, more=more, train=train)
     assert found_in(root, select=("AMP305",)) == expected
+
+
+@pytest.mark.parametrize(("base", "is_found"), [("Square", False), ("Entropy", True), ("head", True)])
+def test_the_attribute_of_an_object_is_what_its_base_class_assigns(tmp_path: Path, base: str, is_found: bool) -> None:
+    losses = f"""{MANY.partition("class One")[0]}
+    class Square(torch.nn.Module):
+        def forward(self, scores):
+            return (scores * scores).mean()
+    """
+    bases = f"""
+        from losses import Entropy, Square
+
+        class Base:
+            def __init__(self, head=None):
+                self.head = {base}{"" if base == "head" else "()"}
+    """
+    trainer = """
+        import torch
+        from bases import Base
+
+        class Trainer(Base):
+            def step(self, scaler, optimizer, x, weights):
+                with torch.autocast("cuda", dtype=torch.float16):
+                    loss = self.head(x @ weights)
+                scaler.scale(loss).backward()
+                scaler.step(optimizer)
+                scaler.update()
+    """
+    main = """
+        from losses import Entropy
+        from trainer import Trainer
+
+        class Other:
+            def __init__(self):
+                self.head = Entropy()
+
+        Trainer().step(scaler, optimizer, x, weights)
+    """
+    root = project(tmp_path, losses=losses, bases=bases, trainer=trainer, main=main)
+    assert found_in(root, select=("AMP305",)) == ({"losses.py:6 AMP305"} if is_found else set())
