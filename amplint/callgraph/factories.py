@@ -7,6 +7,7 @@ from pathlib import Path
 
 from amplint.callgraph.assigned_values import spelling_of
 from amplint.callgraph.definitions import Definition, Definitions, Function, Scope
+from amplint.callgraph.subclasses import Subclasses
 
 _OF_CLASSES = frozenset({"classmethod", "staticmethod"})
 """What decorates methods that are called on the class itself."""
@@ -81,11 +82,14 @@ def class_around(definitions: Definitions, path: Path, called: ast.expr, scope: 
     return definitions.class_around(path, scope)
 
 
-def own_method(definitions: Definitions, path: Path, called: ast.expr, scope: Scope) -> Definition | None:
-    """The method that an object calls on itself: `self.build_head`.
+def own_method(
+    definitions: Definitions, subclasses: Subclasses, path: Path, called: ast.expr, scope: Scope
+) -> Definition | None:
+    """The method that an object calls on itself, `self.build_head`, if no subclass has another one.
 
     Args:
         definitions: those of the project.
+        subclasses: those of the project.
         path: the file of the call.
         called: what is called.
         scope: the function that the call stands in.
@@ -93,7 +97,9 @@ def own_method(definitions: Definitions, path: Path, called: ast.expr, scope: Sc
     if not isinstance(called, ast.Attribute) or spelling_of(called.value) != "self":
         return None
     owner = definitions.class_around(path, scope)
-    return definitions.method(owner, called.attr) if owner is not None else None
+    if owner is None or subclasses.replaces(owner, called.attr):
+        return None
+    return definitions.method(owner, called.attr)
 
 
 def annotated(definitions: Definitions, path: Path, annotation: ast.expr | None) -> Definition | None:

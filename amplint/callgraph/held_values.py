@@ -14,6 +14,7 @@ from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.named_values import Held, NamedValues, Wanted
 from amplint.callgraph.parameters import asked_texts
 from amplint.callgraph.registries import Registries, key
+from amplint.callgraph.subclasses import Subclasses
 from amplint.model.torch import layers
 
 _MAX_HOPS = 8
@@ -29,10 +30,14 @@ class HeldValues(NamedValues):
 
     Args:
         graph: the files of the project.
+
+    Attributes:
+        subclasses: which classes are derived from which.
     """
 
     def __init__(self, graph: ImportGraph) -> None:
         super().__init__(Definitions(graph))
+        self.subclasses = Subclasses(graph, self.definitions)
         self._registries = Registries(graph, self.definitions)
         self._arguments = HandedArguments(self._assigned_values)
         self._running: list[ast.expr] = []
@@ -171,12 +176,12 @@ class HeldValues(NamedValues):
             found = self.definitions.find(source, str(name.value))
             yield from (Held(found),) if found is not None else ()
         elif source is not None:
-            found_there = module_objects.offered(self.definitions, source)
+            found_there = module_objects.offered(self.definitions, source, name)
             yield from (Held(each, registry=(source, "*")) for each in found_there)
 
     def _of_result(self, path: Path, call: ast.Call, scope: Scope, wanted: Wanted, hops: int) -> Iterator[Held]:
         made_by = factories.method_of_class(self.definitions, path, call.func, scope)
-        made_by = made_by or factories.own_method(self.definitions, path, call.func, scope)
+        made_by = made_by or factories.own_method(self.definitions, self.subclasses, path, call.func, scope)
         if made_by is not None:
             yield from self._returned(made_by, wanted, hops + 1)
             return

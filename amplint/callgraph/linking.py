@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 from pathlib import Path
 
+from amplint.callgraph.class_bodies import is_false
 from amplint.callgraph.definitions import Definition
 from amplint.callgraph.held_values import HeldValues
 from amplint.callgraph.import_graph import ImportGraph
@@ -15,7 +16,6 @@ from amplint.callgraph.looked_up import alike
 from amplint.callgraph.named_objects import NamedObjects
 from amplint.callgraph.named_values import Held
 from amplint.callgraph.parameters import accepts
-from amplint.callgraph.subclasses import Subclasses, is_false
 from amplint.model.caller_contexts import (
     IN_BASES,
     OR_ATTRIBUTE,
@@ -54,7 +54,7 @@ class Links:
         """Begin with no file parsed."""
         self._values = HeldValues(self.graph)
         self._named = NamedObjects(self.graph, self._values)
-        self._subclasses = Subclasses(self.graph, self._values.definitions)
+        self._subclasses = self._values.subclasses
 
     def by_file(self, contexts: Iterable[CallerContext]) -> dict[str, tuple[CallerContext, ...]]:
         """The contexts of the functions of each file, by its path, with the targets as that file defines them."""
@@ -176,9 +176,11 @@ class Links:
     def _own_methods(self, owner: Definition, target: Target) -> list[Target]:
         """What runs when an object calls a method of its own that its class does not have in its file: methods of subclasses, and
         the one that it inherits."""
-        name = target.method or "forward"
-        inherited = self._subclasses.inherited_from(owner, name, is_replaced=target.lookup == IN_BASES)
-        below = [] if target.lookup == IN_BASES else self._subclasses.overriding(owner, name)
+        name, is_super = target.method or "forward", target.lookup == IN_BASES
+        if is_super and self._subclasses.are_combined(owner):
+            return []
+        inherited = self._subclasses.inherited_from(owner, name, is_replaced=is_super)
+        below = [] if is_super else self._subclasses.overriding(owner, name)
         meant = [each for each in below if not (target.switch and is_false(each.node, target.switch))]
         return [_of_class(each, target) for each in (*meant, *([inherited] if inherited is not None else ()))]
 

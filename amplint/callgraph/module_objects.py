@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 from amplint.callgraph.assigned_values import spelling_of
@@ -26,21 +27,38 @@ def module_meant(definitions: Definitions, path: Path, value: ast.expr, scope: S
     return definitions.imported_module(path, spelling_of(value), scope)
 
 
-def offered(definitions: Definitions, path: Path) -> list[Definition]:
-    """The functions and classes of the project that a file offers as a module: its own ones, and those that it imports.
+def offered(definitions: Definitions, path: Path, name: ast.expr) -> list[Definition]:
+    """The functions and classes of the project that a file offers as a module under a name that an expression makes.
+
+    They are its own ones, and those that it imports and makes no use of.
 
     Args:
         definitions: those of the project.
         path: the file.
+        name: the expression for the name.
     """
     found: dict[Definition, None] = {}
     files = [path]
     for each in files:  # it grows
         found.update(dict.fromkeys(definitions.named_in(each, "")))
-        for source, name in definitions.sources(each, "*"):
-            taken = definitions.find(source, name)
+        used = {node.id for node in ast.walk(definitions.module(each)) if isinstance(node, ast.Name)}
+        for source, there in definitions.sources(each, "*"):
+            taken = definitions.find(source, there)
             if taken is not None:
-                found[taken] = None
-            elif name == "*" and source not in files:
+                found.update({} if there in used else {taken: None})
+            elif there == "*" and source not in files:
                 files.append(source)
-    return [*found]
+    may_be = re.compile(_pattern(name))
+    return [each for each in found if may_be.fullmatch(each.node.name)]
+
+
+def _pattern(name: ast.expr) -> str:
+    """What matches the texts that an expression may make: `Good.*` for `f"Good{kind}"`."""
+    match name:
+        case ast.Constant(value=str(written)):
+            return re.escape(written)
+        case ast.JoinedStr(values=parts):
+            return "".join(map(_pattern, parts))
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _pattern(left) + _pattern(right)
+    return ".*"

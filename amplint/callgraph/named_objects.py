@@ -70,7 +70,10 @@ class NamedObjects:
             return
         definitions = self._values.definitions
         classes = (each for each in definitions.named_in(caller, "") if isinstance(each.node, ast.ClassDef))
-        owners = [each for each in classes if asking in ast.unparse(each.node)]
+        lines = self._graph.data(caller).decode("utf-8", "replace").splitlines()
+        owners = [
+            each for each in classes if any(asking in line for line in lines[each.node.lineno : each.node.end_lineno])
+        ]
         bases = {base.path for each in owners for base in definitions.lineage(each)[1:]} - {caller}
         for path in sorted(bases):
             yield from self._assigned(path, name, element) if self._assigns(path, name) else ()

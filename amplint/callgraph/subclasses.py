@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from amplint.callgraph.assigned_values import spelling_of
+from amplint.callgraph.class_bodies import given_by_class, told_to_constructor, values_of
 from amplint.callgraph.definitions import Definition, Definitions, method_of
 from amplint.callgraph.import_graph import ImportGraph
 
@@ -26,6 +27,7 @@ class Subclasses:
     def __init__(self, graph: ImportGraph, definitions: Definitions) -> None:
         self._graph, self._definitions = graph, definitions
         self._known: dict[Definition, list[Definition]] = {}
+        self._given: dict[Definition, frozenset[str]] = {}
 
     def overriding(self, owner: Definition, method: str) -> list[Definition]:
         """The subclasses of a class, and theirs, that have a method; none where those are many.
@@ -34,10 +36,31 @@ class Subclasses:
             owner: the class.
             method: the name of the method.
         """
+        found = [each for each in self._known_below(owner) if method_of(each, method) is not None]
+        return found if len(found) <= _MOST else []
+
+    def replaces(self, owner: Definition, method: str) -> bool:
+        """Whether a subclass of a class, or one of theirs, has a method of its own.
+
+        Args:
+            owner: the class.
+            method: the name of the method.
+        """
+        return any(method_of(each, method) is not None for each in self._known_below(owner))
+
+    def are_combined(self, owner: Definition) -> bool:
+        """Whether a subclass of a class, or one of theirs, derives from another class of the project, too: then `super()` in the
+        class may lead to that one."""
+        return any(
+            sum(self._definitions.find(path, spelling_of(base)) is not None for base in node.bases) > 1
+            for path, node in self._known_below(owner)
+            if isinstance(node, ast.ClassDef)
+        )
+
+    def _known_below(self, owner: Definition) -> list[Definition]:
         if owner not in self._known:  # a class may leave much to them
             self._known[owner] = self._below(owner)
-        found = [each for each in self._known[owner] if method_of(each, method) is not None]
-        return found if len(found) <= _MOST else []
+        return self._known[owner]
 
     def inherited_from(self, owner: Definition, method: str, is_replaced: bool = False) -> Definition | None:
         """The class of another file whose method runs on an object of a class; None where the method stands in the file of the
@@ -54,19 +77,31 @@ class Subclasses:
         bases = lineage[len(heirs) :]
         if not bases or bases[0].path == owner.path:
             return None
-        replaced = _given_by(heirs) & _given_by(bases)
-        return None if replaced and replaced & self._asked_of_itself(bases[0], method) else bases[0]
+        asked = self._asked_of_itself(bases, method)
+        if asked & self._given_by(heirs) & self._given_by(bases):
+            return None
+        return None if asked & set(told_to_constructor(heirs, bases[0])) else bases[0]
 
-    def _asked_of_itself(self, owner: Definition, method: str) -> set[str]:
-        """The attributes and methods of its object that a method asks for, and that these do if the class or its bases have
-        them."""
+    def _given_by(self, classes: Sequence[Definition]) -> set[str]:
+        """The names of the methods that classes have, and of the attributes that they give a value."""
+        for each in classes:
+            if each not in self._given:
+                self._given[each] = frozenset(given_by_class(each.node))
+        return {name for each in classes for name in self._given[each]}
+
+    def _asked_of_itself(self, lineage: Sequence[Definition], method: str) -> set[str]:
+        """The attributes and methods of its object that a method of a class asks for, and that these do, or what they are given,
+        where the class and its bases say so."""
         names = [method]
         for name in names:  # it grows
-            found = self._definitions.method(owner, name)
-            for each in ast.walk(found.node) if found is not None else ():
-                match each:
-                    case ast.Attribute(value=ast.Name(id="self"), attr=asked) if asked not in names:
-                        names.append(asked)
+            found = self._definitions.method(lineage[0], name)
+            given = (
+                [value for each in lineage for value in values_of(each.node, name)] if found is None else [found.node]
+            )
+            asked = (node for each in given for node in ast.walk(each) if isinstance(node, ast.Attribute))
+            names += dict.fromkeys(
+                node.attr for node in asked if spelling_of(node.value) == "self" and node.attr not in names
+            )
         return {*names[1:]}
 
     def _below(self, owner: Definition) -> list[Definition]:
@@ -88,43 +123,3 @@ class Subclasses:
                 bases = each.node.bases if isinstance(each.node, ast.ClassDef) else []
                 if any(self._definitions.find(path, spelling_of(base)) == owner for base in bases):
                     yield each
-
-
-def _given_by(classes: Iterable[Definition]) -> set[str]:
-    """The names of the methods that classes have, and of the attributes that they give a value."""
-    given: set[str] = set()
-    for _, owner in classes:
-        for each in owner.body:
-            if isinstance(each, ast.FunctionDef) and not _is_announced(each):
-                given.add(each.name)
-            elif isinstance(each, ast.Assign):
-                given.update(target.id for target in each.targets if isinstance(target, ast.Name))
-        for node in ast.walk(owner):
-            if isinstance(node, ast.Assign) and not (isinstance(node.value, ast.Constant) and node.value.value is None):
-                parts = (part for target in node.targets for part in ast.walk(target))
-                own = (part for part in parts if isinstance(part, ast.Attribute) and spelling_of(part.value) == "self")
-                given.update(part.attr for part in own)
-    return given
-
-
-def _is_announced(method: ast.FunctionDef) -> bool:
-    """Whether a method leaves what it does to subclasses."""
-    body = [each for each in method.body if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))]
-    return not body or len(body) == 1 and isinstance(body[0], (ast.Raise, ast.Pass))
-
-
-def is_false(node: ast.AST, attribute: str) -> bool:
-    """Whether a class says in its body that an attribute is False.
-
-    Args:
-        node: the class.
-        attribute: the name of the attribute.
-    """
-    for each in node.body if isinstance(node, ast.ClassDef) else []:
-        named = (
-            each.targets if isinstance(each, ast.Assign) else [each.target] if isinstance(each, ast.AnnAssign) else []
-        )
-        if any(isinstance(target, ast.Name) and target.id == attribute for target in named):
-            value = each.value if isinstance(each, (ast.Assign, ast.AnnAssign)) else None
-            return isinstance(value, ast.Constant) and value.value is False
-    return False
