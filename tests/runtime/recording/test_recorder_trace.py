@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -133,27 +133,34 @@ def test_the_place_can_be_told() -> None:
     assert {recorded.place for recorded in recording.events} == {place}
 
 
-def test_recording_costs_at_most_twice_the_time_and_nothing_when_off() -> None:
+def calls_in(run: Callable[[], object]) -> int:
+    """The calls of functions, of Python and of C, while something runs: a measure of its work that no other process changes."""
+    count = 0
+
+    def counted(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(counted)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def test_recording_calls_not_many_more_functions_and_none_when_off() -> None:
     training = Training(torch.optim.Adam)
     training.batch = torch.randn(256, 8)
 
-    def seconds() -> float:
-        begin = time.process_time()
+    def steps() -> None:
         for _ in range(20):
             textbook(training)
-        return time.process_time() - begin
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        seconds()
-        plain, recorded, after = [], [], []
-        for _ in range(7):
-            plain.append(seconds())
-            with Recorder():
-                recorded.append(seconds())
-            after.append(seconds())
-    finally:
-        torch.set_num_threads(threads)
-    assert min(recorded) < 2.5 * min(plain)  # 1.6 here; the rest is for a machine that does other things
-    assert min(after) < 1.3 * min(plain)
+    steps()
+    plain = calls_in(steps)
+    with Recorder():
+        recorded = calls_in(steps)
+    assert recorded < 4.5 * plain  # 3.9 here, which is 1.6 times the time: most of that is in PyTorch's own code
+    assert calls_in(steps) == plain
