@@ -9,7 +9,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from amplint.callgraph.class_bodies import is_false
-from amplint.callgraph.definitions import Definition
+from amplint.callgraph.definitions import Definition, method_of
 from amplint.callgraph.held_values import HeldValues
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.looked_up import alike
@@ -100,8 +100,7 @@ class Links:
         found = self._values.definitions.find(Path(target.file), target.name)
         if found is None or not isinstance(found.node, ast.ClassDef):
             return True
-        methods = (each for each in found.node.body if isinstance(each, ast.FunctionDef))
-        method = next((each for each in methods if each.name == (target.method or "forward")), None)
+        method = method_of(found, target.method or "forward")
         return method is None or bool(method.decorator_list) or accepts(method, given, own=1)
 
     def _is_named(self, target: Target, linked: Target) -> bool:

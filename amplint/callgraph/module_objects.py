@@ -44,8 +44,8 @@ def offered(definitions: Definitions, path: Path, name: ast.expr) -> list[Defini
         used = {node.id for node in ast.walk(definitions.module(each)) if isinstance(node, ast.Name)}
         for source, there in definitions.sources(each, "*"):
             taken = definitions.find(source, there)
-            if taken is not None:
-                found.update({} if there in used else {taken: None})
+            if taken is not None and there not in used:
+                found[taken] = None
             elif there == "*" and source not in files:
                 files.append(source)
     may_be = re.compile(_pattern(name))

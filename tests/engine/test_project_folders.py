@@ -5,39 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from project import project
+from project import CLIPS, LOOP, project
 
 from amplint.engine.config import Overrides, SettingsResolver
 from amplint.engine.discovery import FoundFile, discover
 from amplint.engine.project_folders import marked_above, project_around
 from amplint.engine.runner import RunOptions, run
 
-HELPER = """
-    import torch
-
-    def clip(model):
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-"""
-TRAIN = """
-    import torch
-    from helpers.clips import clip
-
-    def train(model, optimizer, loader):
-        scaler = torch.amp.GradScaler("cuda")
-        for data in loader:
-            optimizer.zero_grad()
-            with torch.autocast("cuda", dtype=torch.float16):
-                loss = model(data)
-            scaler.scale(loss).backward()
-            clip(model)
-            scaler.step(optimizer)
-            scaler.update()
-"""
+TRAIN = LOOP.format(module="helpers.clips", name="clip", call="clip(model)")
 
 
 def tree(root: Path, mark: str) -> Path:
     """A script in a folder beside the package that it imports, both in a folder with a mark."""
-    project(root, helpers_init="", helpers_clips=HELPER, tools_train=TRAIN)
+    project(root, helpers_init="", helpers_clips=CLIPS, tools_train=TRAIN)
     if mark:
         (root / mark).touch()
     return root

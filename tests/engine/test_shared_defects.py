@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from project import project
+from project import CLIPS, LOOP, project
 
 from amplint.diagnostics import OUTSIDE, Diagnostic
 from amplint.engine.config import Overrides, SettingsResolver
@@ -79,26 +79,6 @@ def test_where_a_comment_silences_the_first_it_is_told_in_the_next(tmp_path: Pat
 
 
 def test_calls_of_one_helper_from_two_files_are_two_defects(tmp_path: Path) -> None:
-    helper = """
-        import torch
-
-        def clip(model):
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    """
-    train = """
-        import torch
-        from helper import clip
-
-        def train(model, optimizer, loader):
-            scaler = torch.amp.GradScaler("cuda")
-            for data in loader:
-                optimizer.zero_grad()
-                with torch.autocast("cuda", dtype=torch.float16):
-                    loss = model(data)
-                scaler.scale(loss).backward()
-                clip(model)
-                scaler.step(optimizer)
-                scaler.update()
-    """
-    root = project(tmp_path, helper=helper, one=train, two=train)
+    train = LOOP.format(module="helper", name="clip", call="clip(model)")
+    root = project(tmp_path, helper=CLIPS, one=train, two=train)
     assert [Path(each.path).name for each in found(root)] == ["one.py", "two.py"]
