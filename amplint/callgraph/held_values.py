@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from amplint.callgraph import containers, factories, module_objects
@@ -43,15 +43,20 @@ class HeldValues(NamedValues):
         self._running: list[ast.expr] = []
         self._steps = 0
 
-    def under(self, path: Path, name: str, element: str = "") -> Iterator[Held]:
+    def under(
+        self, path: Path, name: str, element: str = "", apart_from: Collection[Scope] = frozenset()
+    ) -> Iterator[Held]:
         """What a file assigns to a name or attribute, or hands over under a name.
 
         Args:
             path: the file.
             name: the name.
             element: the key of the element that is meant, where it is a table.
+            apart_from: the functions that do not count.
         """
         for given in self._assigned_values.of(path, name):
+            if given.scope in apart_from:
+                continue
             if element and given.part < 0:
                 yield from self._of_table(path, given.value, element, given.scope, 0)
             elif not element:
@@ -82,6 +87,17 @@ class HeldValues(NamedValues):
         """
         for value, scope in self._arguments.given(function, name, path, self._called):
             yield from self._of_table(path, value, element, scope, 0) if element else self._of(path, value, scope, name)
+
+    def names_handed_to(self, function: Definition, name: str, path: Path) -> list[str]:
+        """The names that the calls in a file give a function as the parameter of some name; empty for what has none.
+
+        Args:
+            function: the function, or the class whose constructor it is.
+            name: the name of the parameter.
+            path: the file with the calls.
+        """
+        given = self._arguments.given(function, name, path, self._called)
+        return [spelling_of(value).removeprefix("self.") for value, _ in given]
 
     def of(self, path: Path, text: str) -> Iterator[Held]:
         """What an expression at the top of a file may hold.

@@ -151,7 +151,7 @@ class Links:
         """What the expression, or the name, of a target may hold."""
         if target.file:
             return self._values.of(Path(target.file), target.name)
-        return self._named.under(target.name, Path(caller))
+        return self._named.under(target.name, Path(caller), target.method)
 
     def _key(self, target: Target, caller: str) -> tuple[Target, str]:
         return target, "" if target.file not in ("", caller) else caller

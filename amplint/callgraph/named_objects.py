@@ -13,7 +13,7 @@ from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
 
-from amplint.callgraph.definitions import Definition
+from amplint.callgraph.definitions import Definition, Scope
 from amplint.callgraph.held_values import HeldValues
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.named_values import Held
@@ -35,9 +35,9 @@ class NamedObjects:
 
     def __init__(self, graph: ImportGraph, values: HeldValues) -> None:
         self._graph, self._values = graph, values
-        self._under: dict[tuple[Path, str, str], list[Held]] = {}
+        self._under: dict[tuple[Path, str, str, frozenset[Scope]], list[Held]] = {}
 
-    def under(self, name: str, caller: Path) -> Iterator[Held]:
+    def under(self, name: str, caller: Path, method: str = "") -> Iterator[Held]:
         """What callers give to parameters of this name in a file; else what the bases of classes that ask for such an attribute
         assign to it; else what the files that it is used with do.
 
@@ -46,15 +46,18 @@ class NamedObjects:
         Args:
             name: the name.
             caller: the file that calls the object by it.
+            method: the name of its method that is called; empty where it is called itself.
         """
         name, _, element = name.removesuffix("]").partition("[")
-        for source in (self._handed, self._assigned_by_bases, self._assigned_in_family):
-            given = False
+        called = ".".join(filter(None, ("self", name, method)))
+        given = False
+        for source in (self._handed, self._assigned_by_bases):
             for each in source(caller, name, element[1:-1]):
                 given = True
                 yield each
             if given:
                 return
+        yield from self._assigned_in_family(caller, name, element[1:-1], called)
 
     def _handed(self, caller: Path, name: str, element: str) -> Iterator[Held]:
         family = self._family(caller)
@@ -65,25 +68,44 @@ class NamedObjects:
                     yield from self._values.handed_to(definition, name, path, element)
 
     def _assigned_by_bases(self, caller: Path, name: str, element: str) -> Iterator[Held]:
-        asking = f"self.{name}"
-        if not self._graph.content(caller).holds(asking.encode()):
-            return
-        definitions = self._values.definitions
-        classes = (each for each in definitions.named_in(caller, "") if isinstance(each.node, ast.ClassDef))
-        lines = self._graph.data(caller).decode("utf-8", "replace").splitlines()
-        owners = [
-            each for each in classes if any(asking in line for line in lines[each.node.lineno : each.node.end_lineno])
-        ]
-        bases = {base.path for each in owners for base in definitions.lineage(each)[1:]} - {caller}
+        lineages = (self._values.definitions.lineage(each) for each in self._asking(caller, f"self.{name}"))
+        bases = {base.path for lineage in lineages for base in lineage[1:]} - {caller}
         for path in sorted(bases):
             yield from self._assigned(path, name, element) if self._assigns(path, name) else ()
 
-    def _assigned_in_family(self, caller: Path, name: str, element: str) -> Iterator[Held]:
+    def _asking(self, path: Path, text: str) -> list[Definition]:
+        """The classes of a file in which a text stands."""
+        if not self._graph.content(path).holds(text.encode()):
+            return []
+        classes = (each for each in self._values.definitions.named_in(path, "") if isinstance(each.node, ast.ClassDef))
+        lines = self._graph.data(path).decode("utf-8", "replace").splitlines()
+        return [
+            each for each in classes if any(text in line for line in lines[each.node.lineno : each.node.end_lineno])
+        ]
+
+    def _assigned_in_family(self, caller: Path, name: str, element: str, called: str) -> Iterator[Held]:
         assigning = [path for path in self._family(caller) if self._assigns(path, name)]
         if self._is_made_by_libraries(name, [path for path in assigning if path in self._graph.users(caller)]):
             return
-        for path in assigning if len(assigning) <= _MOST_ASSIGNING else ():
-            yield from self._assigned(path, name, element)
+        if len(assigning) > _MOST_ASSIGNING or self._is_handed_what_libraries_make(caller, name):
+            return
+        subclasses = self._values.subclasses
+        apart = {
+            each for owner in self._asking(caller, called) for each in subclasses.in_ways_of_their_own(owner, called)
+        }
+        for path in assigning:
+            yield from self._assigned(path, name, element, frozenset(apart))
+
+    def _is_handed_what_libraries_make(self, caller: Path, name: str) -> bool:
+        """Whether the calls in sight give a parameter of this name, and nothing but what libraries make."""
+        given = [
+            (path, each)
+            for definition in self._taking(caller, name)
+            for path in self._family(caller)
+            if self._graph.content(path).holds(definition.node.name.encode())
+            for each in self._values.names_handed_to(definition, name, path)
+        ]
+        return bool(given) and all(self._values.is_made_by_libraries(path, each) for path, each in given)
 
     def _family(self, caller: Path) -> list[Path]:
         return sorted(self._graph.family(caller), key=attrgetter("parts"))
@@ -102,10 +124,10 @@ class NamedObjects:
         content = self._graph.content(path)
         return content.holds(name.encode()) and (content.matches(_giving(name)) or content.matches(_SETTING))
 
-    def _assigned(self, path: Path, name: str, element: str) -> list[Held]:
-        key = path, name, element
+    def _assigned(self, path: Path, name: str, element: str, apart_from: frozenset[Scope] = frozenset()) -> list[Held]:
+        key = path, name, element, apart_from
         if key not in self._under:
-            self._under[key] = list(self._values.under(path, name, element))
+            self._under[key] = list(self._values.under(*key))
         return self._under[key]
 
 

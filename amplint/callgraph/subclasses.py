@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from amplint.callgraph.assigned_values import spelling_of
 from amplint.callgraph.class_bodies import given_by_class, told_to_constructor, values_of
-from amplint.callgraph.definitions import Definition, Definitions, method_of
+from amplint.callgraph.definitions import Definition, Definitions, Scope, method_of
 from amplint.callgraph.import_graph import ImportGraph
 
 _MOST = 12
@@ -47,6 +47,23 @@ class Subclasses:
             method: the name of the method.
         """
         return any(method_of(each, method) is not None for each in self._known_below(owner))
+
+    def in_ways_of_their_own(self, owner: Definition, called: str) -> set[Scope]:
+        """The methods of the subclasses that replace every method in which a class makes some call: what they give the object of
+        that call never meets it.
+
+        Args:
+            owner: the class.
+            called: what is called: `self.model.get_loss`.
+        """
+        functions = [each for each in owner.node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+        calling = [each.name for each in functions if any(spelling_of(call.func) == called for call in _calls_in(each))]
+        found: set[Scope] = set()
+        for heir in self._known_below(owner) if calling else ():
+            between = [*takewhile(lambda each: each != owner, self._definitions.lineage(heir))]
+            if all(_replace_wholly(between, name) for name in calling):
+                found.update(each for each in ast.walk(heir.node) if isinstance(each, ast.FunctionDef))
+        return found
 
     def are_combined(self, owner: Definition) -> bool:
         """Whether a subclass of a class, or one of theirs, derives from another class of the project, too: then `super()` in the
@@ -123,3 +140,25 @@ class Subclasses:
                 bases = each.node.bases if isinstance(each.node, ast.ClassDef) else []
                 if any(self._definitions.find(path, spelling_of(base)) == owner for base in bases):
                     yield each
+
+
+def _replace_wholly(classes: Sequence[Definition], method: str) -> bool:
+    """Whether one of some classes has a method, and none calls that of its base."""
+    has = any(method_of(each, method) is not None for each in classes)
+    return has and not any(
+        isinstance(call.func, ast.Attribute) and call.func.attr == method and _is_of_base(call.func.value, each)
+        for each in classes
+        for call in _calls_in(each.node)
+    )
+
+
+def _is_of_base(value: ast.expr, owner: Definition) -> bool:
+    """Whether an expression in a class is `super()`, or the name of a base."""
+    if isinstance(value, ast.Call):
+        return spelling_of(value.func) == "super"
+    bases = owner.node.bases if isinstance(owner.node, ast.ClassDef) else ()
+    return spelling_of(value) in {spelling_of(each) for each in bases}
+
+
+def _calls_in(node: ast.AST) -> Iterator[ast.Call]:
+    return (each for each in ast.walk(node) if isinstance(each, ast.Call))
