@@ -1,4 +1,4 @@
-"""Values that hold values in the dtype flow: dictionaries, objects with named fields, and one of several modules or functions."""
+"""Values that hold values in the dtype flow: lists, dictionaries, objects with named fields, one of several modules or functions."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import libcst as cst
 
 from amplint.dtypes.lattice import join_values
 from amplint.dtypes.literals import joined
-from amplint.dtypes.values import UNKNOWN, Items, Record, Value
+from amplint.dtypes.values import UNKNOWN, Items, Number, Record, Value
 from amplint.syntax.words import string_value
 
 RECORD_MAKERS = frozenset({"builtins.dict", "collections.OrderedDict", "types.SimpleNamespace", "torch.nn.ModuleDict"})
 """What makes a dictionary, or an object, of its keyword arguments and of the dictionary that it is given."""
-
-
+MOST_ITEMS = 24
+"""A list that grows longer is not followed."""
 _ELEMENTS = frozenset({"get", "pop", "__getitem__"})
 
 
@@ -80,6 +80,33 @@ def held(base: Record, key: str | None) -> Value:
 def everything(base: Record) -> tuple[Value, ...]:
     """All that a dictionary holds."""
     return (*(value for _, value in base.fields), *(() if base.rest is None else (base.rest,)))
+
+
+def put(base: Items, position: Value | None, value: Value) -> Items:
+    """A list after `base[position] = value`; one that is filled in order grows.
+
+    Args:
+        base: the list.
+        position: the index; None where it is not known.
+        value: what is stored.
+    """
+    index = position.value if isinstance(position, Number) else None
+    items = base.items
+    if index is None:
+        return Items(tuple(join_values(each, value) for each in items) if items else (value,))
+    place = int(index) + len(items) if index < 0 else int(index)
+    if not 0 <= place < MOST_ITEMS:
+        return base
+    return Items((*items[:place], *[UNKNOWN] * (place - len(items)), value, *items[place + 1 :]))
+
+
+def repeated(base: Items) -> Items:
+    """A list after `base * n`: one that holds nothing yet (`[None] * n`) is about to be filled.
+
+    Args:
+        base: the list.
+    """
+    return Items(tuple(each for each in base.items if each is not UNKNOWN))
 
 
 def is_asked_for(method: str, nodes: Sequence[cst.BaseExpression | None]) -> bool:

@@ -6,6 +6,7 @@ from abc import abstractmethod
 
 import libcst as cst
 
+from amplint.dtypes.containers import MOST_ITEMS
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.functions import Functions
 from amplint.dtypes.values import (
@@ -26,7 +27,6 @@ _CHECKPOINT_OPTIONS = frozenset(
     "use_reentrant preserve_rng_state context_fn determinism_check debug early_stop".split()
 )
 _SEQUENCES = frozenset({"builtins.list", "builtins.tuple", "builtins.iter"})
-_MOST_ITEMS = 24
 
 
 class HigherOrder(Functions):
@@ -101,7 +101,7 @@ class HigherOrder(Functions):
             method: the name of the method.
             arguments: what it is given.
         """
-        if method not in ("append", "extend") or len(arguments.values) != 1 or len(base.items) >= _MOST_ITEMS:
+        if method not in ("append", "extend") or len(arguments.values) != 1 or len(base.items) >= MOST_ITEMS:
             return None
         (value,) = arguments.values
         added = value.items if method == "extend" and isinstance(value, Items) else (value,)

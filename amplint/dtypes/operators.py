@@ -9,7 +9,7 @@ from typing import Any
 
 import libcst as cst
 
-from amplint.dtypes import arithmetic
+from amplint.dtypes import arithmetic, containers
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import unknown
 from amplint.dtypes.values import Arguments, GradientFlow, Items, Layer, Number, Operation, Tensor, Value, tensors
@@ -65,6 +65,8 @@ class Operators:
             return Number(_fold(op, one.value, other.value), whole)
         if op == "add" and isinstance(one, Items) and isinstance(other, Items):
             return Items(one.items + other.items)
+        if op == "mul" and isinstance(one, Items) and isinstance(other, Number):
+            return containers.repeated(one)
         region = frame.region
         result: Value
         if isinstance(one, Tensor) and isinstance(other, Number):

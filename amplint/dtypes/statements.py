@@ -17,6 +17,7 @@ from amplint.dtypes.values import (
     Arguments,
     Class,
     Closure,
+    Items,
     Record,
     Tensor,
     Value,
@@ -87,10 +88,12 @@ class Statements(Calls):
     def _store(self, target: cst.Subscript, node: cst.BaseExpression, value: Value, frame: StackFrame) -> None:
         """`x[i] = value`."""
         base = self.evaluate(target.value, frame)
+        index = target.slice[0].slice if len(target.slice) == 1 else None
         if isinstance(base, Record):
-            index = target.slice[0].slice if len(target.slice) == 1 else None
             key = containers.text_key(index.value) if isinstance(index, cst.Index) else None
             self.assign(target.value, containers.stored(base, key, value), frame)
+        if isinstance(base, Items) and isinstance(index, cst.Index):
+            self.assign(target.value, containers.put(base, self.evaluate(index.value, frame), value), frame)
         if isinstance(base, Tensor):
             self.record("setitem", Arguments((target.value, node), (base, value)), base, target, frame, True)
 

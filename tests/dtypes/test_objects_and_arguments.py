@@ -61,6 +61,23 @@ def test_dictionaries_hold_what_was_stored_last(code: str, dtype: str) -> None:
     assert logged(code).dtype == dtype
 
 
+@pytest.mark.parametrize(
+    ("code", "dtype"),
+    [
+        ("out = [None] * 3\nfor k in range(3):\n    out[k] = lin(data)\ntorch.log(out[1])", "float16"),
+        ("out = [None] * 2\nout[0] = lin(data)\nout[1] = param\ntorch.log(out[0])", "float16"),
+        ("out = [None] * 2\nout[1] = lin(data)\nout[0] = param\ntorch.log(out[0])", "float32"),
+        ("out = [None] * 2\nout[1] = lin(data)\ntorch.log(out[0])", "?"),
+        ("out = [lin(data)] * 2\nout[k] = param\ntorch.log(out[0])", "?"),
+        ("out = [lin(data), param]\nout[0] = out[0].float()\ntorch.log(out[0])", "float32"),
+        ("out = [lin(data), param]\nout[-1] = lin(data)\ntorch.log(out[1])", "float16"),
+        ("out = [lin(data)]\nout[7:9] = param\ntorch.log(out[0])", "float16"),
+    ],
+)
+def test_lists_hold_what_was_stored_last(code: str, dtype: str) -> None:
+    assert logged(code).dtype == dtype
+
+
 def test_objects_with_named_fields() -> None:
     classes = """
         from dataclasses import dataclass
