@@ -1,4 +1,4 @@
-"""Values that hold values in the dtype flow: lists, dictionaries, objects with named fields, one of several modules or functions."""
+"""Values that hold values in the dtype flow: lists, dictionaries, objects with named fields, one of several modules."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def everything(base: Record) -> tuple[Value, ...]:
     return (*(value for _, value in base.fields), *(() if base.rest is None else (base.rest,)))
 
 
-def put(base: Items, position: Value | None, value: Value) -> Items:
+def with_item(base: Items, position: Value | None, value: Value) -> Items:
     """A list after `base[position] = value`; one that is filled in order grows.
 
     Args:

@@ -93,7 +93,7 @@ class Statements(Calls):
             key = containers.text_key(index.value) if isinstance(index, cst.Index) else None
             self.assign(target.value, containers.stored(base, key, value), frame)
         if isinstance(base, Items) and isinstance(index, cst.Index):
-            self.assign(target.value, containers.put(base, self.evaluate(index.value, frame), value), frame)
+            self.assign(target.value, containers.with_item(base, self.evaluate(index.value, frame), value), frame)
         if isinstance(base, Tensor):
             self.record("setitem", Arguments((target.value, node), (base, value)), base, target, frame, True)
 
