@@ -10,6 +10,7 @@ from amplint.dtypes.arithmetic import truth
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import join_values, read, unknown
 from amplint.dtypes.literals import literal
+from amplint.dtypes.precision_tests import asks_about_region
 from amplint.dtypes.texts import compared
 from amplint.dtypes.value_parts import ValueParts
 from amplint.dtypes.values import (
@@ -136,8 +137,8 @@ class Expressions(ValueParts, ABC):
         return Number() if isinstance(other, Number) and (option or isinstance(one, Number)) else unknown(one, other)
 
     def asked(self, test: cst.BaseExpression, frame: StackFrame) -> bool | None:
-        """The answer to a test such as `x.dtype == torch.float16`, or `kind == "squared"` where a constructor was given a text;
-        None where it is not known, or something else is asked.
+        """The answer to a test such as `x.dtype == torch.float16`, `torch.is_autocast_enabled()` in a region, or
+        `kind == "squared"` where a constructor was given a text; None where it is not known, or something else is asked.
 
         Args:
             test: the condition.
@@ -145,6 +146,11 @@ class Expressions(ValueParts, ABC):
         """
         if type(test) is cst.BooleanOperation and type(test.operator) is cst.Or:
             return _either(self.asked(test.left, frame), self.asked(test.right, frame))
+        if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
+            answer = self.asked(test.expression, frame)
+            return None if answer is None else not answer
+        if type(test) is cst.Call:
+            return asks_about_region(test, frame.region) or None
         if type(test) is not cst.Comparison or len(test.comparisons) != 1:
             return None
         asked, comparison = self.evaluate(test.left, frame), test.comparisons[0]

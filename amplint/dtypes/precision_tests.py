@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import libcst as cst
 
+from amplint.dtypes.containers import text_key
 from amplint.model import vocabulary
 from amplint.model.events import Region
 from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.names import dotted
 
 
-def side_without_amp(node: cst.If, contexts: Contexts) -> tuple[cst.BaseSuite, Region] | None:
-    """The side of an `if` on which autocast is off, with the region that says so.
+def side_without_amp(node: cst.If, contexts: Contexts) -> tuple[cst.BaseSuite | None, Region] | None:
+    """The side of an `if` on which autocast is off, with the region that says so; None stands for what runs where the test does
+    not hold, if that has no side of its own.
 
     Code that switches autocast off where a flag of AMP is set, and nowhere else, is under no autocast where it is not set.
 
@@ -19,15 +21,30 @@ def side_without_amp(node: cst.If, contexts: Contexts) -> tuple[cst.BaseSuite, R
         node: the `if`, the one of an `elif` included.
         contexts: what regions the file enters.
     """
-    if type(node.orelse) is not cst.Else:
+    if type(node.orelse) is cst.If:
         return None
-    test, set_side, plain = node.test, node.body, node.orelse.body
+    test = node.test
+    set_side: cst.BaseSuite | None = node.body
+    plain = node.orelse.body if node.orelse is not None else None
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         test, set_side, plain = test.expression, plain, set_side
     if not _asks_for_amp(test) or _switched_off(plain, contexts) is not None:
         return None
     off = _switched_off(set_side, contexts)
     return None if off is None else (plain, off)
+
+
+def asks_about_region(test: cst.BaseExpression, region: Region | None) -> bool:
+    """Whether a test asks for the autocast region that lowers precision there: `torch.is_autocast_enabled()` asks about CUDA.
+
+    Args:
+        test: the condition.
+        region: the region in effect.
+    """
+    if not isinstance(test, cst.Call) or dotted(test.func) != "torch.is_autocast_enabled" or region is None:
+        return False
+    asked = text_key(test.args[0].value) if test.args else "cuda"
+    return region.lowers and asked is not None and region.device in (asked, "?")
 
 
 def _asks_for_amp(test: cst.BaseExpression) -> bool:
@@ -37,8 +54,9 @@ def _asks_for_amp(test: cst.BaseExpression) -> bool:
     return vocabulary.AMP_FLAG.search(name) is not None
 
 
-def _switched_off(side: cst.BaseSuite, contexts: Contexts) -> Region | None:
+def _switched_off(side: cst.BaseSuite | None, contexts: Contexts) -> Region | None:
     """The disabled region that a side enters."""
-    items = (item.item for statement in side.body if isinstance(statement, cst.With) for item in statement.items)
+    body = side.body if side is not None else ()
+    items = (item.item for statement in body if isinstance(statement, cst.With) for item in statement.items)
     regions = (contexts.of(item) for item in items)
     return next((each for each in regions if each is not None and each.device != "grad" and each.enabled == "no"), None)
