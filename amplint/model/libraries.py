@@ -180,6 +180,14 @@ LIBRARIES = (
         steps=False,
     ),
     Library(
+        "torchutil",
+        ("torchutil",),
+        "`checkpoint.save`, which is given the optimizer: a checkpoint without the scaler is a finding; `gradients.stats` reads "
+        "gradients as they stand",
+        "notifications, metrics, and what it says about paths",
+        steps=False,
+    ),
+    Library(
         "Composer",
         ("composer",),
         'where a file makes a `Trainer(precision="amp_fp16")`: `forward`, `loss` and `eval_forward` of the `ComposerModel`s that '
