@@ -10,7 +10,7 @@ the file makes the scaler and registers it nowhere. Beside a checkpoint that has
 flagged if it is saved in the same loop and holds all the rest, as the best of all epochs often does.
 An object's own `state_dict` counts as a checkpoint if its `load_state_dict` loads the optimizer's state, too.
 Where the scaler's state is saved, it flags the load of the optimizer's state from the same checkpoint, if nothing in the
-file loads the scaler's.
+file loads the scaler's; a function of another file may load.
 
 ## Why it matters
 The scaler has learned which scale your gradients bear. Resumed without its state it starts at 65536 again, and if that
@@ -96,6 +96,8 @@ from ._support.checkpoint_state import complete, give_back
 _NOTE = "a resumed run starts from the initial scale again: where that is too large, steps are skipped until it has come down"
 
 _NOT_SAVED_HERE = "the function that saves is in another file"
+_NOT_LOADED_HERE = "the function that loads is in another file"
+_NOT_CLEAR = "where the state could be loaded is not clear here"
 
 
 @rule("AMP114", "scaler-state-not-saved", WARNING, MEDIUM, "0.1.0", fix=SAFE, observable=Observable(RESUMED))
@@ -154,7 +156,7 @@ def _unrestored(file: File) -> Iterator[Finding]:
                 f"The state of `{file.tree.text(each.pair.scaler)}` is saved but never restored",
                 note=_NOTE,
                 related=file.related("saved here", each.saved),
-                fix=give_back(file, each) or NoFix("where the state could be loaded is not clear here"),
+                fix=give_back(file, each) or NoFix(_NOT_LOADED_HERE if each.holder is None else _NOT_CLEAR),
             )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import SavedState
+from amplint.facts.restoring_helpers import RestoringHelpers
 from amplint.facts.scaler_checkpoints import ScalerStates
 from amplint.model import vocabulary
 from amplint.model.records import frozen
@@ -23,18 +24,19 @@ _INHERITED = re.compile(rf"super\([^()]*\)\s*\.\w*(?:{vocabulary.LOADS.pattern})
 class Unrestored:
     """The load of an optimizer's state from a checkpoint that holds the state of its scaler, too.
 
-    `call` is the load, `holder` what it reads from, `key` that of the scaler's state, and `saved` where that is put.
+    `call` is the load, `holder` what it reads from (None where a function of another file loads), `key` that of the scaler's
+    state, and `saved` where that is put.
     """
 
     call: cst.Call
-    holder: cst.BaseExpression
+    holder: cst.BaseExpression | None
     pair: StepPair
     key: str
     saved: cst.CSTNode
 
 
 def unrestored(
-    tree: Tree, states: Iterable[SavedState], scalers: ScalerStates, steppers: Steppers
+    tree: Tree, states: Iterable[SavedState], scalers: ScalerStates, steppers: Steppers, helpers: RestoringHelpers
 ) -> Iterator[Unrestored]:
     """All of one file, if nothing in it may load the state of a scaler.
 
@@ -43,6 +45,7 @@ def unrestored(
         states: the states of optimizers that checkpoints hold.
         scalers: where the states of scalers are saved and loaded.
         steppers: which optimizers are stepped through a scaler.
+        helpers: which functions of other files load.
     """
     states = [*states]
     if scalers.loads_scaler or _loads_whatever(tree, scalers, frozenset(state.key for state in states)):
@@ -59,6 +62,10 @@ def unrestored(
                 continue
             if loaded is not None and path_of(loaded.scaler) == path_of(pair.scaler):
                 yield Unrestored(call, holder, pair, *beside)
+        for call, given in helpers.loads(state.key):
+            loaded = steppers.of(given)
+            if loaded is not None and path_of(loaded.scaler) == path_of(pair.scaler):
+                yield Unrestored(call, None, pair, *beside)
 
 
 def _loads_whatever(tree: Tree, scalers: ScalerStates, keys: frozenset[str]) -> bool:

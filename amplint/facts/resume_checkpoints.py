@@ -10,6 +10,7 @@ import libcst as cst
 from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState, registers, says_save
 from amplint.facts.own_states import OwnStates
 from amplint.facts.restored_checkpoints import Unrestored, unrestored
+from amplint.facts.restoring_helpers import RestoringHelpers
 from amplint.facts.save_helpers import SaveHelpers, is_for_saving
 from amplint.facts.scaler_checkpoints import ScalerStates, steppers_of
 from amplint.facts.scaler_reach import ConfinedScalers
@@ -54,6 +55,7 @@ class Checkpoints:
         self._helpers = file.fact(SaveHelpers)
         self._confined = file.fact(ConfinedScalers)
         self._own_states = file.fact(OwnStates)
+        self._restoring = file.fact(RestoringHelpers)
         self._at_hand = ScalersAtHand(file, self._steppers)
         self.scaler_states = file.fact(ScalerStates)
 
@@ -75,10 +77,8 @@ class Checkpoints:
         """The loads that leave the state of an enabled scaler in the checkpoint, in source order."""
         if not self._states.found or not self._steppers.pairs:
             return ()
-        found = {
-            id(each.call): each
-            for each in unrestored(self._tree, self._states.found, self.scaler_states, self._steppers)
-        }
+        loads = unrestored(self._tree, self._states.found, self.scaler_states, self._steppers, self._restoring)
+        found = {id(each.call): each for each in loads}
         return tuple(sorted(found.values(), key=lambda each: self._tree.order(each.call)))
 
     @cached_property

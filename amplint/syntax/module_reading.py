@@ -44,6 +44,7 @@ _TELLING = (
     b"mixed_precision",
     b"custom_fwd",
     b"custom_bwd",
+    b"optimizer.load_state_dict",
 )
 """A module without any of these does nothing that AMP would notice; a package may still hand on what others do."""
 _IN_CODE = {
@@ -61,10 +62,10 @@ _DEFINES_HELPER = re.compile(
 """A module that defines what is called like a context may return one that others make."""
 _WORDS = (
     r"^backward$", r"^step$", r"^scale$", r"^zero_grad$", r"^clip_grad", r"^grad$", r"LR|Lr[A-Z]|Sched", r"^param_groups$",
-    r"^half$", r"^mixed_precision$", r"\.state_dict\(\)", r"save\w*\([^()]*\bopt", r"add_argument\([^()]*precision",
-    _RUNS_STEP,
+    r"^half$", r"^mixed_precision$", r"\.state_dict\(\)", r"save\w*\([^()]*\bopt", r"\bopt\w*\.load_state_dict\(",
+    r"add_argument\([^()]*precision", _RUNS_STEP,
 )  # fmt: skip
-"""Besides the words of AMP itself: what a statement of a module is parsed for; the last four, as running text."""
+"""Besides the words of AMP itself: what a statement of a module is parsed for; the last five, as running text."""
 
 
 class Module:

@@ -52,6 +52,8 @@ def complete(file: File, each: Incomplete) -> Fix | None:
 
 def give_back(file: File, each: Unrestored) -> Fix | None:
     """Load the scaler's state where the optimizer's is loaded."""
+    if each.holder is None:
+        return None
     may_be_none = _may_be_none(file, each.pair.scaler, each.saved)
     if may_be_none is None:
         return None

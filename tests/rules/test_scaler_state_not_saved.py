@@ -290,3 +290,40 @@ def test_an_object_saves_in_a_method_of_any_name(tmp_path: Path, made: str, rows
     root = project(tmp_path, keep=MANAGER, train=loop)
     assert found(root) == rows
     assert codes(root, "keep.py") == []
+
+
+SAVES_ALL = 'torch.save({"optimizer": optimizer.state_dict(), "scaler": scaler.state_dict()}, path)'
+RESUMES = """
+def resume(state, optimizer, *others):
+    if state["optimizer"] is not None:
+        optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"] + 1
+"""
+RESUME = 8
+"""The row of what stands before the loop."""
+
+
+@pytest.mark.parametrize(
+    ("before", "helper", "lacks"),
+    [
+        ("resume(torch.load(path), optimizer)", RESUMES, True),
+        ("resume(torch.load(path), optimizer=optimizer)", RESUMES, True),
+        ("resume(torch.load(path), optimizer, scaler)", RESUMES, False),
+        ("resume(torch.load(path), optimizer); scaler.load_state_dict(torch.load(path)['scaler'])", RESUMES, False),
+        ("resume(torch.load(path), torch.optim.SGD(model.parameters()))", RESUMES, False),
+        ("resume(torch.load(path), optimizer)", RESUMES.replace('["optimizer"])', '["other"])'), False),
+        ("resume(torch.load(path), optimizer)", RESUMES.replace("return", "state['scaler'] and 0; return"), False),
+        ("resume(torch.load(path), optimizer)", RESUMES.replace("*others", "scaler=None"), False),
+    ],
+)
+def test_a_helper_of_another_file_restores(tmp_path: Path, before: str, helper: str, lacks: bool) -> None:
+    root = project(tmp_path, train=training("from files import resume", SAVES_ALL, before), files=helper)
+    assert found(root) == ([("AMP114", RESUME)] if lacks else [])
+
+
+def test_what_the_fix_leaves_to_another_file_is_told_there(tmp_path: Path) -> None:
+    loop = training("from files import resume", SAVES_ALL, "resume(torch.load(path), optimizer)")
+    root = project(tmp_path, train=loop, files=RESUMES)
+    (finding,) = check(root, "train.py").diagnostics
+    assert finding.message == "The state of `scaler` is saved but never restored"
+    assert (finding.fix, finding.no_fix) == (None, "the function that loads is in another file")
