@@ -8,7 +8,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.diagnostics import SAFE, Applicability, Edit, Fix, NoFix
-from amplint.model.events import OptimizerStep, Scale, ScalerStep, Unscale
+from amplint.model.events import OptimizerStep, Scale, ScalerStep, ScalerUpdate, Unscale
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import NOBODY_UNSCALES, File, Found, Statement
 
@@ -50,13 +50,14 @@ def repair(file: File, found: Found, what: str, applicability: Applicability = S
         return NoFix("on some path `unscale_` has run already, and a second call would raise")
     call = f"{scaler}.unscale_({optimizer})"
     test = _asked(file, found, step, block)
+    late = late or _too_early(file, found, others)
     if not late:
         lines = (f"if {test}:", f"{file.editor.unit}{call}") if test else (call,)
         insertion = file.editor.insert_before(target, *lines)
         return Fix(f"Add `{call}` before {what}", (insertion,), applicability)
     edits = _moved(file, late, target)
     if not edits:
-        return NoFix("the `unscale_` behind it cannot be moved")
+        return NoFix("the `unscale_` that is there cannot be moved, and a second call would raise")
     return Fix(f"Move `{call}` before {what}", edits, applicability)
 
 
@@ -196,10 +197,18 @@ def _is_between(file: File, scaled: cst.CSTNode, call: cst.Call, target: Stateme
     return file.tree.span(scaled) < file.tree.span(call) < file.tree.span(target)
 
 
-def _moved(file: File, late: list[cst.Call], target: Statement) -> tuple[Edit, ...]:
-    """The edits that bring a late `unscale_` forward; none where it is not one plain statement."""
-    statement = file.editor.statement(late[0])
-    if len(late) > 1 or not isinstance(statement, cst.SimpleStatementLine):
+def _too_early(file: File, found: Found, calls: list[cst.Call]) -> list[cst.Call]:
+    """Those calls of `unscale_` that run before the backward pass, with no `update` in between: they find no gradients."""
+    scaled = file.tree.span(found.related["scaled"])
+    updates = [file.tree.span(update) for update in found.calls_at_home(ScalerUpdate)]
+    before = [call for call in calls if file.tree.span(call) < scaled]
+    return [call for call in before if not any(file.tree.span(call) < update < scaled for update in updates)]
+
+
+def _moved(file: File, misplaced: list[cst.Call], target: Statement) -> tuple[Edit, ...]:
+    """The edits that bring an `unscale_` to its place; none where it is not one plain statement."""
+    statement = file.editor.statement(misplaced[0])
+    if len(misplaced) > 1 or not isinstance(statement, cst.SimpleStatementLine):
         return ()
     block = file.editor.block(statement)
     anchor = file.editor.member_of(target, block) if block is not None else None
