@@ -48,7 +48,7 @@ for data, target in loader:
 ## Fix safety
 The fix scales the outputs and divides the gradients by the scale, as PyTorch's documentation does. It is unsafe: nobody
 knows how large your critic's outputs are, and an overflow of the inner gradients now makes the scaler skip the step.
-You get no fix where the scaler is out of reach, and where the gradients are unpacked.
+You get no fix where the scaler is out of reach or may be None, and where the gradients are unpacked.
 
 ## Limitations
 Only a literal `create_graph=True` counts. A division by the scale anywhere in the function is taken for the right one.
@@ -63,7 +63,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import UNSAFE, Edit, Fix
+from amplint.diagnostics import UNSAFE, Edit, Fix, NoFix
 from amplint.model.events import Scale, ScalerStep, ScalerUpdate
 from amplint.model.observables import INNER_GRADIENTS, Observable
 from amplint.model.protocol.hazard import HazardKind
@@ -71,6 +71,7 @@ from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 
 from ._support import hazard_calls, optimizer_notes, protocol_edits
 from ._support.float16_words import VANISHING
+from ._support.optional_scalers import may_be_left_out
 
 KIND = HazardKind.GRADIENT_PENALTY_UNSCALED
 
@@ -94,12 +95,14 @@ def check(file: File) -> Iterator[Finding]:
         )
 
 
-def mend(file: File, found: Found) -> Fix | None:
+def mend(file: File, found: Found) -> Fix | NoFix | None:
     """Scale the outputs, and divide the gradients by the scale; None where scaler or gradients have no name."""
     call = found.node
     scaler = protocol_edits.scaler_at(file, found, call, Scale, ScalerStep, ScalerUpdate)
     if scaler is None or not isinstance(call, cst.Call):
         return None
+    if may_be_left_out(file, scaler, call) and not protocol_edits.always_made(file, found, scaler):
+        return protocol_edits.MAY_BE_OFF
     name = file.tree.text(scaler)
     divided = _divided(file, call, f"{name}.get_scale()")
     if divided is None:
