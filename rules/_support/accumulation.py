@@ -210,11 +210,13 @@ def _is_all_users(file: File, statement: Statement, users: list[cst.CSTNode]) ->
 
 
 def _first_use(file: File, found: Found, step: cst.SimpleStatementLine, moved: Sequence[Statement]) -> Statement:
-    """The first statement of the step's block that uses gradients, and does not move: the step itself, or a clip before it."""
+    """The first statement of the step's block that uses gradients, behind the loop of the micro-batches: the step itself, or a
+    clip before it that does not move."""
     block = file.editor.block(step)
     users = [user for user in _users(found) if user is not found.node and hazard_calls.holds(file, block, user)]
     members = [file.editor.member_of(user, block) for user in users] if block is not None else []
-    staying = [member for member in members if member is not None and member not in moved]
+    behind = (each for each in members if each is not None and not hazard_calls.holds(file, each, found.node))
+    staying = [member for member in behind if member not in moved]
     return min([*staying, step], key=file.tree.span)
 
 
