@@ -12,7 +12,7 @@ from amplint.facts.own_states import OwnStates
 from amplint.facts.restored_checkpoints import Unrestored, unrestored
 from amplint.facts.restoring_helpers import RestoringHelpers
 from amplint.facts.save_helpers import SaveHelpers, is_for_saving
-from amplint.facts.scaler_checkpoints import ScalerStates, steppers_of
+from amplint.facts.scaler_checkpoints import ScalerStates, is_flag, steppers_of
 from amplint.facts.scaler_reach import ConfinedScalers
 from amplint.facts.scalers_at_hand import ScalersAtHand
 from amplint.file import File
@@ -238,9 +238,9 @@ class Checkpoints:
         return here is not None and there is not None and (here in there.lineage or there in here.lineage)
 
     def _scalers_of(self, function: cst.FunctionDef) -> list[str]:
-        """The parameters of a helper that take a scaler, or its state, and may be left out."""
+        """The parameters of a helper that take a scaler, or its state, and may be left out; a flag takes none."""
         params = (*function.params.params, *function.params.kwonly_params)
-        names = [each.name.value for each in params if each.default is not None]
+        names = [each.name.value for each in params if each.default is not None and not is_flag(each.default)]
         taken = self._helpers.taken(function)
         return [
             name

@@ -143,7 +143,7 @@ class ScalerStates:
 
     def _is_flag(self, value: cst.BaseExpression) -> bool:
         """Whether a value says that mixed precision is on (`args.amp`), and is no state of anything."""
-        if isinstance(value, (cst.Comparison, cst.UnaryOperation)) or path_of(value) in ("True", "False"):
+        if is_flag(value):
             return True
         path = path_of(value)
         named = vocabulary.SCALER_ITSELF.search(path) or vocabulary.STATE.search(path) or self._is_apex(value)
@@ -217,3 +217,12 @@ class ScalerStates:
             and isinstance(call.args[0].value, cst.Subscript)
             and literal_key(call.args[0].value) == key
         ]
+
+
+def is_flag(value: cst.BaseExpression) -> bool:
+    """Whether a value is plainly a flag: a comparison, a negation, `True` or `False`.
+
+    Args:
+        value: the expression.
+    """
+    return isinstance(value, (cst.Comparison, cst.UnaryOperation)) or path_of(value) in ("True", "False")

@@ -8,7 +8,7 @@ Whether such a value is scaled when it is read out is for the protocol to say.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 import libcst as cst
@@ -99,7 +99,7 @@ class Reports:
                         return at if self._reports(call, use.name, at is not value) else None
                     at = call if use.name in _READS_OUT else at
                 case ((How.PART | How.OPERAND), node):
-                    if "get_scale" in words(node) or any("inv" in each for each in words(node)):
+                    if _is_unscaling(node):
                         return None
                 case How.SHOWN, _:
                     return at
@@ -119,3 +119,15 @@ class Reports:
             return use.how is How.ADDED and isinstance(use.node.operator, cst.AddAssign)
         home = self._tree.function(use.node) or self._tree.module
         return isinstance(use.node, cst.Assign) and "get_scale" not in words(home)
+
+
+def _is_unscaling(operation: cst.CSTNode) -> bool:
+    """Whether an operation divides by the scale, by whatever name, or multiplies by its inverse."""
+    divisor: Iterable[str] = ()
+    if isinstance(operation, cst.BinaryOperation) and isinstance(operation.operator, cst.Divide):
+        divisor = words(operation.right)
+    return (
+        "get_scale" in words(operation)
+        or any("inv" in each for each in words(operation))
+        or any(_SCALES.search(each) for each in divisor)
+    )
