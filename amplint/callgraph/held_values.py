@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from amplint.callgraph import containers, factories, module_objects
 from amplint.callgraph.assigned_values import spelling_of
 from amplint.callgraph.definitions import Definition, Definitions, Scope
-from amplint.callgraph.handed_arguments import HandedArguments
+from amplint.callgraph.handed_arguments import Argument, HandedArguments
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.named_values import Held, NamedValues, Wanted
 from amplint.callgraph.parameters import asked_texts
@@ -76,28 +76,40 @@ class HeldValues(NamedValues):
             for each, scope in makers
         )
 
-    def handed_to(self, function: Definition, name: str, path: Path, element: str = "") -> Iterator[Held]:
+    def arguments(self, function: Definition, name: str, path: Path) -> Sequence[Argument]:
         """What the calls in a file give a function as the parameter of some name.
 
         Args:
             function: the function, or the class whose constructor it is.
             name: the name of the parameter.
             path: the file with the calls.
-            element: the key of the element that is meant, where it is a table.
         """
-        for value, scope in self._arguments.given(function, name, path, self._called):
-            yield from self._of_table(path, value, element, scope, 0) if element else self._of(path, value, scope, name)
+        return self._arguments.given(function, name, path, self._called)
 
-    def names_handed_to(self, function: Definition, name: str, path: Path) -> list[str]:
-        """The names that the calls in a file give a function as the parameter of some name; empty for what has none.
+    def of_argument(self, path: Path, argument: Argument, name: str, element: str = "") -> Iterator[Held]:
+        """What an argument of a call may hold.
 
         Args:
-            function: the function, or the class whose constructor it is.
+            path: the file with the call.
+            argument: the argument.
             name: the name of the parameter.
-            path: the file with the calls.
+            element: the key of the element that is meant, where it is a table.
         """
-        given = self._arguments.given(function, name, path, self._called)
-        return [spelling_of(value).removeprefix("self.") for value, _ in given]
+        value, scope = argument
+        yield from self._of_table(path, value, element, scope, 0) if element else self._of(path, value, scope, name)
+
+    def made_by(self, held: Held) -> Iterator[Held]:
+        """What a function returns, or an object of a class.
+
+        Args:
+            held: the function, or the class.
+        """
+        if held.made:
+            return
+        if isinstance(held.definition.node, ast.ClassDef):
+            yield held._replace(made=True)
+        else:
+            yield from self._returned(held.definition, "", 1)
 
     def of(self, path: Path, text: str) -> Iterator[Held]:
         """What an expression at the top of a file may hold.

@@ -13,16 +13,20 @@ from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
 
+from amplint.callgraph.assigned_values import spelling_of
+from amplint.callgraph.class_bodies import values_of
 from amplint.callgraph.definitions import Definition, Scope
 from amplint.callgraph.held_values import HeldValues
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.named_values import Held
-from amplint.callgraph.parameters import takes
+from amplint.callgraph.parameters import kept_parameter, parameter_names, takes
 
 _SETTING = re.compile(rb"(?:add_module|register_module|setattr)\(")
 """Where an attribute is given a value by its name as a text."""
 _MOST_ASSIGNING = 60
 """A name that more files of a project give a value is a word of every day: `logger`, `group`, `kwargs`."""
+_MOST_HANDED_ON = 3
+"""Through so many functions an argument is followed that hand on what they are given."""
 
 
 class NamedObjects:
@@ -38,8 +42,8 @@ class NamedObjects:
         self._under: dict[tuple[Path, str, str, frozenset[Scope]], list[Held]] = {}
 
     def under(self, name: str, caller: Path, method: str = "") -> Iterator[Held]:
-        """What callers give to parameters of this name in a file; else what the bases of classes that ask for such an attribute
-        assign to it; else what the files that it is used with do.
+        """What callers give to parameters of this name in a file, or to those that a class keeps as this attribute; else what the
+        bases of classes that ask for such an attribute assign to it; else what the files that it is used with do.
 
         Of a table, what its element under a key is given: `losses['main']`.
 
@@ -51,7 +55,7 @@ class NamedObjects:
         name, _, element = name.removesuffix("]").partition("[")
         called = ".".join(filter(None, ("self", name, method)))
         given = False
-        for source in (self._handed, self._assigned_by_bases):
+        for source in (self._handed, self._kept, self._assigned_by_bases):
             for each in source(caller, name, element[1:-1]):
                 given = True
                 yield each
@@ -60,12 +64,42 @@ class NamedObjects:
         yield from self._assigned_in_family(caller, name, element[1:-1], called)
 
     def _handed(self, caller: Path, name: str, element: str) -> Iterator[Held]:
-        family = self._family(caller)
         for definition in self._taking(caller, name):
-            word = definition.node.name.encode()
-            for path in family:
-                if self._graph.content(path).holds(word):
-                    yield from self._values.handed_to(definition, name, path, element)
+            yield from self._given_to(definition, name, element)
+
+    def _kept(self, caller: Path, name: str, element: str) -> Iterator[Held]:
+        for owner in self._asking(caller, f"self.{name}"):
+            for value in values_of(owner.node, name):
+                kept, is_called = kept_parameter(value)
+                if kept == name or kept not in parameter_names(owner.node):
+                    continue
+                for each in self._given_to(owner, kept, element):
+                    yield from self._values.made_by(each) if is_called else (each,)
+
+    def _given_to(self, function: Definition, name: str, element: str, hops: int = 0) -> Iterator[Held]:
+        """What the calls in sight give a function, or the constructor of a class; also what is handed on to them."""
+        word = function.node.name.encode()
+        for path in self._family(function.path):
+            if not self._graph.content(path).holds(word):
+                continue
+            for argument in self._values.arguments(function, name, path):
+                outer = self._handed_on(path, *argument) if hops < _MOST_HANDED_ON else None
+                if outer is not None:
+                    yield from self._given_to(*outer, element, hops + 1)
+                else:
+                    yield from self._values.of_argument(path, argument, name, element)
+
+    def _handed_on(self, path: Path, value: ast.expr, scope: Scope) -> tuple[Definition, str] | None:
+        """The function whose parameter an argument is, and the name of that; None where it is anything else."""
+        if scope is None or not (isinstance(value, ast.Name) and value.id in parameter_names(scope)):
+            return None
+        names = (node for node in ast.walk(scope) if isinstance(node, ast.Name) and node.id == value.id)
+        if any(isinstance(node.ctx, ast.Store) for node in names):
+            return None
+        if scope in self._values.definitions.top(path):
+            return Definition(path, scope), value.id
+        owner = self._values.definitions.class_around(path, scope) if scope.name == "__init__" else None
+        return (owner, value.id) if owner is not None else None
 
     def _assigned_by_bases(self, caller: Path, name: str, element: str) -> Iterator[Held]:
         lineages = (self._values.definitions.lineage(each) for each in self._asking(caller, f"self.{name}"))
@@ -99,11 +133,11 @@ class NamedObjects:
     def _is_handed_what_libraries_make(self, caller: Path, name: str) -> bool:
         """Whether the calls in sight give a parameter of this name, and nothing but what libraries make."""
         given = [
-            (path, each)
+            (path, spelling_of(value).removeprefix("self."))
             for definition in self._taking(caller, name)
             for path in self._family(caller)
             if self._graph.content(path).holds(definition.node.name.encode())
-            for each in self._values.names_handed_to(definition, name, path)
+            for value, _ in self._values.arguments(definition, name, path)
         ]
         return bool(given) and all(self._values.is_made_by_libraries(path, each) for path, each in given)
 

@@ -7,8 +7,10 @@ from collections.abc import Collection
 from typing import TypeGuard
 
 from amplint.callgraph.definitions import Function
+from amplint.model.torch import layers
 
 _NAMED = (ast.Name, ast.Attribute)
+_WRAPPERS = {name.rpartition(".")[2] for name in layers.WRAPPERS}
 
 
 def takes(node: ast.stmt, name: str) -> TypeGuard[Function | ast.ClassDef]:
@@ -30,6 +32,27 @@ def parameter_names(node: ast.stmt) -> list[str]:
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return []
     return [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)][own:]
+
+
+def kept_parameter(value: ast.expr) -> tuple[str, bool]:
+    """The name of the parameter that an attribute keeps by a value, and whether it keeps what calling that gives: `network`,
+    `network.to(device)`, `DistributedDataParallel(network)`, `build_network()`; empty where there is none.
+
+    Args:
+        value: what is assigned to the attribute.
+    """
+    called = False
+    while isinstance(value, ast.Call):
+        func = value.func
+        if isinstance(func, ast.Attribute) and func.attr in layers.SAME_MODULE:
+            value = func.value
+        elif (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")) in _WRAPPERS and value.args:
+            value = value.args[0]
+        elif called:
+            return "", False
+        else:
+            value, called = func, True
+    return (value.id, called) if isinstance(value, ast.Name) else ("", False)
 
 
 def accepts(function: Function, given: Collection[str], own: int) -> bool:
