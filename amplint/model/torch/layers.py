@@ -54,6 +54,8 @@ ALIKE = {
     ), "torch.nn.Dropout"),
     "einops.layers.torch.Rearrange": "torch.nn.Flatten", "einops.rearrange": "torch.reshape", "einops.repeat": "torch.repeat",
     "einops.einsum": "torch.einsum",
+    # The product with the filter bank comes last.
+    **dict.fromkeys(("torchaudio.transforms.MelSpectrogram", "torchaudio.transforms.MelScale"), "torch.nn.Linear"),
 }  # fmt: skip
 """Functions and layers of other libraries, and those of torch that treat dtypes alike."""
 
