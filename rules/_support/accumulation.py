@@ -119,6 +119,8 @@ def _update_moved(file: File, found: Found) -> _Moved | None:
     if not isinstance(update, cst.SimpleStatementLine) or step is None or len(file.editor.siblings(update)) == 1:
         return None
     block = file.editor.block(step)
+    if any(_runs_without(file, call, block) for call in found.calls_at_home(Unscale)):
+        return None
     if block is file.editor.block(update) and file.tree.span(step) < file.tree.span(update):
         return None
     updates = [file.editor.statement(each) for each in found.calls(ScalerUpdate)]
@@ -127,6 +129,13 @@ def _update_moved(file: File, found: Found) -> _Moved | None:
     ):
         return (protocol_edits.without(file, update),), True
     return tuple(file.editor.move_after(update, step)), True
+
+
+def _runs_without(file: File, unscale: cst.Call, block: cst.CSTNode | None) -> bool:
+    """Whether an `unscale_` that does not move may run where the block of the step does not: without `update` it would raise the
+    next time."""
+    moves = any(each.node is unscale for each in file.analysis.of(HazardKind.UNSCALE_IN_ACCUMULATION))
+    return not moves and not hazard_calls.holds(file, block, unscale)
 
 
 def _unscale_moved(file: File, found: Found) -> _Moved | None:

@@ -51,6 +51,8 @@ def repair(file: File, found: Found, what: str, applicability: Applicability = S
     call = f"{scaler}.unscale_({optimizer})"
     test = _asked(file, found, step, block)
     late = late or _too_early(file, found, others)
+    if not late and protocol_edits.is_left_between(file, target, step):
+        return NoFix("the iteration may end before `update`, and the next `unscale_` would raise")
     if not late:
         lines = (f"if {test}:", f"{file.editor.unit}{call}") if test else (call,)
         insertion = file.editor.insert_before(target, *lines)

@@ -15,6 +15,7 @@ from .call_edits import insert_arguments
 
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _LOOPS = (cst.For, cst.While)
+_LEAVING = (cst.Continue, cst.Break, cst.Return)
 
 
 # -- places --------------------------------------------------------------------------------------------------------------
@@ -143,10 +144,26 @@ def step_through(file: File, step: cst.Call, scaler: str) -> list[Edit]:
     ]
 
 
+def is_left_between(file: File, place: cst.CSTNode, step: cst.CSTNode) -> bool:
+    """Whether a `continue`, `break` or `return` between two places leaves the iteration without an `update`: an `unscale_` at the
+    first would keep the one of the next iteration from running."""
+    home, start, end = file.tree.function(step), file.tree.span(place), file.tree.span(step)
+    updates = [each for each in scaler_methods(file, "update") if file.tree.function(each) is home]
+    around = {*file.tree.ancestors(step)}
+    for leaving in (node for kind in _LEAVING for node in file.tree.find(kind)):
+        if file.tree.function(leaving) is home and start < file.tree.span(leaving) < end:
+            leaves = isinstance(leaving, cst.Return) or file.tree.enclosing(leaving, *_LOOPS) in around
+            block = file.tree.enclosing(leaving, cst.IndentedBlock)
+            if leaves and not any(hazard_calls.holds(file, block, each) for each in updates):
+                return True
+    return False
+
+
 def unscale_before_readers(file: File, found: Found, step: cst.Call, scaler: str, optimizer: str) -> list[Edit] | None:
     """`unscale_` before the first clip, or other use of the gradients, between the backward pass and the step; [] without any.
 
-    None where one stands in another function, or may run more often than the step does: a second `unscale_` would raise.
+    None where one stands in another function, may run more often than the step does, or where the iteration may end between the
+    two: a second `unscale_` would raise.
     """
     home = file.tree.function(step)
     together = file.tree.function(found.node) is home
@@ -163,7 +180,7 @@ def unscale_before_readers(file: File, found: Found, step: cst.Call, scaler: str
     if block is None or hazard_calls.common_block(file, first, step) is not block:
         return None
     clip = file.editor.statement(hazard_calls.before_loops(file, first, block))
-    if clip is None or clip in file.tree.ancestors(found.node):
+    if clip is None or clip in file.tree.ancestors(found.node) or is_left_between(file, clip, step):
         return None
     return [file.editor.insert_before(clip, f"{scaler}.unscale_({optimizer})")]
 
