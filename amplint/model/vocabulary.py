@@ -103,9 +103,13 @@ LOSS = _any("loss|criterion")
 """What a loss is called, and what computes one."""
 MAYBE_LOSS = _any(LOSS.pattern, "scaled|err|obj|cost")
 """What a value that may be a loss is called."""
-MODEL_OR_LOSS = re.compile(
-    r"^_?(model|net|network|generator|discriminator|critic|classifier|criterion|forward|(compute_|get_)?loss(_fn|_func)?)(_?[A-Za-z]|\d)?$"
+_ACTS = r"train|step|updat|optim|backward|scal|clip|log(?![a-z])|save|load|report|print|fit(?![a-z])|run(?![a-z])|set_|reset"
+_MODEL = (
+    r"(\w+_)?(model|net|network|generator|discriminator|critic|classifier|encoder|decoder|backbone|teacher|student)"
+    r"(_?[A-Za-z]|_\w+|\d)?|vgg\d*|lpips"
 )
+_OBJECTIVE = r"forward|cri(terion)?([A-Z_]\w*|\d)?|(\w+_)?loss(es)?([A-Z_]\w*|\d)?"
+MODEL_OR_LOSS = re.compile(rf"^_?(?!.*({_ACTS}))({_MODEL}|{_OBJECTIVE})$")
 """What an object calls its model, and its loss, where nobody sees whether they are attributes or methods."""
 MASK = _any(r"mask|(^|_)pad(ding|ded|s)?(_|$)")
 """What tensors of zeros and ones are called, which choose among elements."""

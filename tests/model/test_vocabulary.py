@@ -26,7 +26,11 @@ SAID = [
     ("HAS_GRADIENTS", "params grads model net", "parametric grad_norm_value"),
     ("LOSS", "loss criterion CrossEntropyLoss", "objective"),
     ("MAYBE_LOSS", "loss cost err scaled", "value"),
-    ("MODEL_OR_LOSS", "model _net model2 net_g compute_loss loss_fn criterion", "optimizer update remodel"),
+    (
+        "MODEL_OR_LOSS",
+        "model _net model2 net_g compute_loss loss_fn criterion cri_gan criterionGAN l1_loss net_vgg",
+        "optimizer update remodel train_model update_loss",
+    ),
     ("HALF", "fp16 bf16 float16 half bfloat16", "float32 16"),
     ("PRECISION", "dtype precision args.prec bf16", "precompute 16"),
     ("PRECISION_VALUE", "16-mixed 16 dtype", "160 step16"),
