@@ -104,11 +104,14 @@ LOSS = _any("loss|criterion")
 MAYBE_LOSS = _any(LOSS.pattern, "scaled|err|obj|cost")
 """What a value that may be a loss is called."""
 _ACTS = r"train|step|updat|optim|backward|scal|clip|log(?![a-z])|save|load|report|print|fit(?![a-z])|run(?![a-z])|set_|reset"
+"""What does something to its objects, besides computing."""
 _MODEL = (
     r"(\w+_)?(model|net|network|generator|discriminator|critic|classifier|encoder|decoder|backbone|teacher|student)"
     r"(_?[A-Za-z]|_\w+|\d)?|vgg\d*|lpips"
 )
+"""What models and their parts are called."""
 _OBJECTIVE = r"forward|cri(terion)?([A-Z_]\w*|\d)?|(\w+_)?loss(es)?([A-Z_]\w*|\d)?"
+"""What computes a loss is called."""
 MODEL_OR_LOSS = re.compile(rf"^_?(?!.*({_ACTS}))({_MODEL}|{_OBJECTIVE})$")
 """What an object calls its model, and its loss, where nobody sees whether they are attributes or methods."""
 MASK = _any(r"mask|(^|_)pad(ding|ded|s)?(_|$)")

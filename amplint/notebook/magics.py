@@ -21,6 +21,12 @@ _PYTHON_MAGICS = frozenset(
 """With two `%`, they run the Python below them."""
 _LANGUAGE_MAGICS = frozenset({"fs", "md", "md-sandbox", "r", "scala", "sh", "sql"})
 """Databricks writes them with one `%`, for the whole cell; elsewhere that may be a line of its own among Python."""
+_AUTOMATIC = frozenset(
+    "autoreload bookmark cat cd colors conda cp dhist dirs edit env history ldir less lf lk ll load load_ext loadpy ls lsmagic "
+    "lx macro magic mamba man matplotlib mkdir more mv notebook pdb pfile pip popd precision pushd pwd pycat pylab recall "
+    "rehashx reload_ext rerun reset rm rmdir run save store time timeit unload_ext uv who whos writefile xmode".split()
+)
+"""Magics and aliases that IPython takes without `%`, where they begin the only line of a cell that is no Python."""
 _ASSIGNED = re.compile(r"(\s*[^\s=#'\"%!?][^=#'\"%!?]*=\s*)([!%][^\n]*)")
 _HELP = re.compile(r"\s*(?:\?|%{0,2}[^\W\d](?:[\w.*]|\[[^]]*\])*\?{1,2}\s*$)")
 _TIMED = re.compile(r"(\s*)%time\s(.+)", re.DOTALL)
@@ -41,6 +47,8 @@ def masked(lines: Sequence[str]) -> tuple[str, ...]:
     first = next((line.lstrip() for line in lines if line.strip()), "")
     if not first or _is_python("".join(lines)):
         return tuple(lines)
+    if first.split()[0] in _AUTOMATIC and sum(bool(line.strip()) for line in lines) == 1:
+        return tuple(_as_pass(line) if line.strip() else line for line in lines)
     magic = (first.lstrip("%").split() or [""])[0]
     if first.startswith("%%") and magic not in _PYTHON_MAGICS:
         return muted(lines)

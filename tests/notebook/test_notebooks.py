@@ -80,6 +80,7 @@ def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
         "%cd ..", "!ls\nfor x in y:  # why?\n    pass", "!ls\nx = (7\n  % 2)\ny = [1,  # one?\n 2]", "%time x = 1",
         "!ls\nt = \'\'\'\n! no shell\n% no magic, \"\n\'\'\'", "%ls\nx = 7 \\\n  % 2", "%time for x in y: pass", "!ls\nx[0].y??",
         "%sql\nSELECT a FROM b WHERE c > 'd'", "%md\n# It's prose", "%sh ls", "%%time\n!ls\nx = {'a': ['(', \"'\"]}\n!ls",
+        "cd ..", "\nls /content/checkpoints/\n", "pip install a b",
         "!echo it's \\\n fine\nx = 1", "    x = 1\n    y = x\n", "\n# why\n\tx = 1\n\n\t!ls", "    %%time\n    x = 1",
     ],
 )  # fmt: skip
@@ -108,6 +109,13 @@ def test_an_invalid_notebook_is_a_finding(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize("text", ['{"cells": []}', '{"cells": [{}, 3, {"cell_type": "code", "source": 3}]}'])
 def test_a_notebook_without_code_is_clean(tmp_path: Path, text: str) -> None:
     assert not check(tmp_path, text + "\n").diagnostics
+
+
+@pytest.mark.parametrize("source", ["cd ..\nls a b", "x = 1\ncd ..", "gibberish a b"])
+def test_ipython_guesses_no_magic_in_several_lines_or_unknown_words(tmp_path: Path, source: str) -> None:
+    assert [each.code for each in check(tmp_path, notebook(cell(source), cell(SETUP), cell(TRAIN))).diagnostics] == [
+        "AMP900"
+    ]
 
 
 def test_a_syntax_error_names_its_cell(tmp_path: Path) -> None:
