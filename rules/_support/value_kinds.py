@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeGuard
 
 import libcst as cst
@@ -11,6 +11,7 @@ import libcst as cst
 from amplint.model import vocabulary
 from amplint.model.torch.precision import DTYPES
 from amplint.rule import File
+from amplint.syntax.nodes import within
 
 from .tensor_uses import is_used_as_tensor
 
@@ -65,7 +66,7 @@ def names_tensors_device(file: File, value: cst.BaseExpression) -> bool:
     """
     texts = [stringified(file, leaf) for leaf in _leaves(file, value, 3)]
     devices = [leaf for each in texts if each is not None for leaf in _leaves(file, each, 3)]
-    made = any(isinstance(leaf, cst.Call) and file.names.all_in(leaf.func, {"torch.device"}) for leaf in devices)
+    made = any(_is_device_made(file, leaf) for leaf in devices)
     of_tensors = any(_is_device(leaf) and _is_tensor(file, leaf.value) for leaf in devices)
     return of_tensors and not made and None not in texts
 
@@ -107,11 +108,7 @@ def _names_of_devices(file: File, value: cst.CSTNode, depth: int) -> list[cst.Ba
     """What devices are made of, where a value is `str` of one: `"cuda:0"` of `torch.device("cuda:0")`; empty for any other."""
     device = stringified(file, value)
     made = list(_leaves(file, device, depth - 1)) if device is not None else []
-    named = [
-        each.args[0].value
-        for each in made
-        if isinstance(each, cst.Call) and len(each.args) == 1 and file.names.all_in(each.func, {"torch.device"})
-    ]
+    named = [each.args[0].value for each in made if _is_device_made(file, each) and len(each.args) == 1]
     return named if len(named) == len(made) else []
 
 
@@ -151,12 +148,30 @@ def _leaf(file: File, leaf: cst.CSTNode) -> str | None:
     if isinstance(leaf, cst.BinaryOperation) and _leaf(file, leaf.left) == _leaf(file, leaf.right) == NUMBER:
         return NUMBER
     if isinstance(leaf, cst.Call):
-        return DEVICE if file.names.all_in(leaf.func, {"torch.device"}) else _text(leaf)
+        return DEVICE if _is_device_made(file, leaf) else _text(leaf) or _of_devices(file, _returned(file, leaf))
     if isinstance(leaf, (cst.Name, cst.Attribute)) and file.names.all_in(leaf, DTYPES):
         return DTYPE
     if _is_device(leaf) and (_is_tensor(file, leaf.value) or _has_device(file, leaf.value)):
         return DEVICE
     return _text(leaf)
+
+
+def _is_device_made(file: File, leaf: cst.CSTNode) -> TypeGuard[cst.Call]:
+    return isinstance(leaf, cst.Call) and file.names.all_in(leaf.func, {"torch.device"})
+
+
+def _returned(file: File, call: cst.Call) -> list[cst.BaseExpression | None]:
+    """What the function of the project returns that a call runs."""
+    callee = file.callees.of(call, wherever=True)
+    returns = [each for each in within(callee.node) if isinstance(each, cst.Return)] if callee is not None else []
+    return [each.value for each in returns]
+
+
+def _of_devices(file: File, values: Sequence[cst.BaseExpression | None]) -> str | None:
+    """The kind of values of which each is a device that is made there; None for any others."""
+    leaves = [leaf for value in values for leaf in (_leaves(file, value, 2) if value is not None else [value])]
+    made = leaves and all(leaf is not None and _is_device_made(file, leaf) for leaf in leaves)
+    return DEVICE if made else None
 
 
 def _is_device(leaf: cst.CSTNode) -> TypeGuard[cst.Attribute]:
@@ -211,7 +226,7 @@ def _of_parameter(file: File, param: cst.Param) -> str | None:
         return None if others else _ANNOTATED.get(name)
     if isinstance(param.default, cst.Name) and param.default.value in ("True", "False"):
         return FLAG
-    return None
+    return _of_devices(file, file.flow.given_to(param)) if param.default is None else None
 
 
 def _text(leaf: cst.CSTNode) -> str | None:
