@@ -108,7 +108,8 @@ def _names_of_devices(file: File, value: cst.CSTNode, depth: int) -> list[cst.Ba
     """What devices are made of, where a value is `str` of one: `"cuda:0"` of `torch.device("cuda:0")`; empty for any other."""
     device = stringified(file, value)
     made = list(_leaves(file, device, depth - 1)) if device is not None else []
-    named = [each.args[0].value for each in made if _is_device_made(file, each) and len(each.args) == 1]
+    calls = [each for each in made if isinstance(each, cst.Call) and _is_device_made(file, each)]
+    named = [each.args[0].value for each in calls if len(each.args) == 1]
     return named if len(named) == len(made) else []
 
 
@@ -156,7 +157,7 @@ def _leaf(file: File, leaf: cst.CSTNode) -> str | None:
     return _text(leaf)
 
 
-def _is_device_made(file: File, leaf: cst.CSTNode) -> TypeGuard[cst.Call]:
+def _is_device_made(file: File, leaf: cst.CSTNode) -> bool:
     return isinstance(leaf, cst.Call) and file.names.all_in(leaf.func, {"torch.device"})
 
 
