@@ -68,7 +68,7 @@ import libcst as cst
 from amplint.diagnostics import DISPLAY, UNSAFE, Edit, Fix, NoFix
 from amplint.facts.manual_loss_scaling import HandScaling
 from amplint.facts.trial_code import Trials
-from amplint.model.events import Backward, OptimizerStep
+from amplint.model.events import Backward, OptimizerStep, ZeroGrad
 from amplint.model.observables import ZEROED, Observable
 from amplint.model.protocol.hazard import HazardKind
 from amplint.model.torch.names import GRAD_SCALER
@@ -126,9 +126,12 @@ def mend(file: File, found: Found) -> Fix | None:
     line = file.editor.statement(step)
     if pair != ([backward], [step]) or step.args or not isinstance(line, cst.SimpleStatementLine):
         return None
+    between = file.tree.span(backward), file.tree.span(step)
+    if any(between[0] < file.tree.span(cleared) < between[1] for cleared in found.at_home(ZeroGrad)):
+        return None  # a scaler does not step without gradients
     loop = create_scaler.training_loop(file, backward, step)
     made = create_scaler.construct(file, loop, step.func.value) if loop is not None else None
-    if made is None or file.tree.span(step) < file.tree.span(backward):
+    if made is None or between[1] < between[0]:
         return None
     scaler, optimizer = made.name, hazard_calls.base_text(file, step)
     scaled = protocol_edits.scale_loss(file, backward, scaler)

@@ -51,7 +51,7 @@ def run(program: Program, setting: Setting) -> Run:
         torch.manual_seed(0)
         try:
             train(batches(), **dict(setting))
-        except (RuntimeError, AssertionError, ValueError) as raised:
+        except (RuntimeError, AssertionError, ValueError, AttributeError) as raised:
             error = f"{type(raised).__name__}: {raised}"
     torch.set_autocast_enabled("cpu", False)  # whatever the program has left behind
     hazards = frozenset((seen.kind, seen.place.line) for seen in recording.hazards)
