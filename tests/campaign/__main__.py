@@ -1,4 +1,5 @@
-"""The long campaign: `python -m tests.campaign --programs 5000 --seed 1`; with `--plants`, that of the planted programs."""
+"""The long campaign: `python -m tests.campaign --programs 5000 --seed 1`; with `--plants`, that of the planted programs, and
+with `--repairs`, that of the fixes."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import sys
 import warnings
 
 from .plant_tally import PlantTally, examine_plants
+from .repairs import RepairTally, examine_repairs
 from .tally import PIECE, Tally, examine_piece, smallest_disagreement
 
 
@@ -19,6 +21,7 @@ def main() -> int:
         "--shrink", action="store_true", help="shrink the first disagreement of a piece (takes minutes)"
     )
     parser.add_argument("--plants", action="store_true", help="examine planted programs: rules that are no hazard")
+    parser.add_argument("--repairs", action="store_true", help="run the programs before their fixes and after")
     parser.add_argument(
         "--files", type=int, choices=(1, 2, 3), default=1, help="plants in another file than the region; with --plants"
     )
@@ -26,7 +29,20 @@ def main() -> int:
     if chosen.files > 1 and not chosen.plants:
         parser.error("--files lays out planted programs: add --plants")
     warnings.simplefilter("ignore")  # torch's own, about schedulers that run ahead
+    if chosen.repairs:
+        return _repairs(chosen)
     return _plants(chosen) if chosen.plants else _hazards(chosen)
+
+
+def _repairs(chosen: argparse.Namespace) -> int:
+    tally = RepairTally()
+    for number, count in pieces(chosen.seed, chosen.programs):
+        before = len(tally.harms)
+        examine_repairs(number, count, tally)
+        print(*(f"== seed {number}\n{harm}\n" for harm in tally.harms[before:]), sep="\n", end="", flush=True)
+        print(f"seed {number}: {tally.programs} programs", file=sys.stderr, flush=True)
+    print(f"{tally.programs} programs, {tally.texts} texts after fixes, {len(tally.harms)} of them worse than before")
+    return 1 if tally.harms else 0
 
 
 def _plants(chosen: argparse.Namespace) -> int:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
+
+from hypothesis import Phase
 
 from amplint.diagnostics import FileReport
 from amplint.engine.fixer import fix_source
@@ -15,11 +18,44 @@ from amplint.source import Source
 
 from .program import Program
 from .static_witness import FILE
+from .tally import each_program
 from .witnesses import Run, runs, text_of
 
 
 class Harm(AssertionError):
     """Fixes have made a program worse; the message says it all."""
+
+
+@dataclass
+class RepairTally:
+    """What a campaign has counted: programs, the texts that fixes made of them, and what went wrong in those."""
+
+    programs: int = 0
+    texts: int = 0
+    harms: list[str] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+
+    def add(self, program: Program) -> None:
+        """Run one more program before its fixes and after, unless it was drawn before."""
+        if program.text in self.seen:
+            return
+        self.seen.add(program.text)
+        self.programs += 1
+        try:
+            self.texts += must_not_harm(program)
+        except Harm as harm:
+            self.harms.append(str(harm))
+
+
+def examine_repairs(number: int, count: int, tally: RepairTally) -> None:
+    """Run the programs of one piece before their fixes and after.
+
+    Args:
+        number: the seed.
+        count: how many programs are drawn.
+        tally: counts.
+    """
+    each_program(number, count, tally.add, (Phase.generate,))
 
 
 @lru_cache(maxsize=1)

@@ -76,14 +76,14 @@ ANSWERS = ("both", "only_static", "only_runtime", "limits", "unknown", "not_exec
 def examine_piece(number: int, count: int, tally: Tally) -> bool:
     """Examine the programs of one piece; whether the witnesses agree on all of them."""
     before = len(tally.disagreements)
-    _each(number, count, tally.add, (Phase.generate,))
+    each_program(number, count, tally.add, (Phase.generate,))
     return before == len(tally.disagreements)
 
 
 def smallest_disagreement(number: int, count: int) -> str:
     """The smallest program like the first of a piece on which the witnesses disagree, explained; empty if there is none."""
     try:
-        _each(number, count, must_agree, (Phase.generate, Phase.shrink))
+        each_program(number, count, must_agree, (Phase.generate, Phase.shrink))
     except Disagreement as found:
         return str(found)
     return ""
@@ -100,7 +100,9 @@ def must_agree(program: Program) -> None:
         raise Disagreement(explain(program, reading, ran))
 
 
-def _each(number: int, count: int, act: Callable[[Program], object], phases: tuple[Phase, ...]) -> None:
+def each_program(number: int, count: int, act: Callable[[Program], object], phases: tuple[Phase, ...]) -> None:
+    """Draw programs from one seed, and do something with each of them."""
+
     @seed(number)
     @settings(
         max_examples=count,
