@@ -222,6 +222,22 @@ class Definitions:
         module = next((bound.modules[name] for bound in self._bound(path, scope) if name in bound.modules), None)
         return self._graph.find(module, path) if module is not None else None
 
+    def modules_below(self, package: str, importer: Path) -> Iterator[tuple[str, Path]]:
+        """The modules of a package, and of those in it, by their full names.
+
+        Args:
+            package: the name of the package.
+            importer: a file that could import it.
+        """
+        folder = package.rpartition(".")[2]
+        for path in self._graph.files:
+            parts = path.with_suffix("").parts
+            for position, part in enumerate(parts[:-1]):
+                inside = [each for each in parts[position + 1 :] if each != "__init__"] if part == folder else []
+                name = ".".join((package, *inside))
+                if inside and self._graph.find(name, importer) == path:
+                    yield name, path
+
     def is_of_library(self, path: Path, name: str, scope: Scope = None) -> bool:
         """Whether a name is imported, and from no file of the project.
 

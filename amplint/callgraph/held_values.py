@@ -6,26 +6,25 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from amplint.callgraph import containers, factories, module_objects
+from amplint.callgraph import containers, factories
 from amplint.callgraph.assigned_values import spelling_of
 from amplint.callgraph.definitions import Definition, Definitions, Scope
 from amplint.callgraph.handed_arguments import Argument, HandedArguments
 from amplint.callgraph.import_graph import ImportGraph
-from amplint.callgraph.named_values import Held, NamedValues, Wanted
+from amplint.callgraph.module_values import MAX_HOPS, ModuleValues
+from amplint.callgraph.named_values import Held, Wanted
 from amplint.callgraph.parameters import asked_texts
 from amplint.callgraph.registries import Registries, key
 from amplint.callgraph.subclasses import Subclasses
 from amplint.model.torch import layers
 
-_MAX_HOPS = 8
-"""Through so many names and functions an expression is followed."""
 _MAX_STEPS = 1_000
 """Of an expression that leads to more others, the rest is not looked at."""
 _HANDS_ON = {name.rpartition(".")[2] for name in layers.WRAPPERS} | {"partial", "script"}
 """What gives back, or calls, what it is given first."""
 
 
-class HeldValues(NamedValues):
+class HeldValues(ModuleValues):
     """Follows expressions to what they may hold: through names, tables, choices, and functions that return something.
 
     Args:
@@ -129,7 +128,7 @@ class HeldValues(NamedValues):
 
     def _of(self, path: Path, value: ast.expr, scope: Scope, wanted: Wanted = "", hops: int = 0) -> Iterator[Held]:
         self._steps = self._steps + 1 if hops else 0
-        if hops > _MAX_HOPS or value in self._running or self._steps > _MAX_STEPS:
+        if hops > MAX_HOPS or value in self._running or self._steps > _MAX_STEPS:
             return
         self._running.append(value)
         try:
@@ -140,7 +139,10 @@ class HeldValues(NamedValues):
     def _of_kind(self, path: Path, value: ast.expr, scope: Scope, wanted: Wanted, hops: int) -> Iterator[Held]:
         match value:
             case ast.Name() | ast.Attribute():
-                yield from self._of_named(path, value, scope, hops)
+                found = list(self._of_named(path, value, scope, hops))
+                if not found and isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name):
+                    yield from self._of_module(path, value.value, ast.Constant(value.attr), scope, hops + 1)
+                yield from found
             case ast.IfExp(body=one, orelse=other):
                 yield from self._of(path, one, scope, wanted, hops + 1)
                 yield from self._of(path, other, scope, wanted, hops + 1)
@@ -163,7 +165,7 @@ class HeldValues(NamedValues):
                 else:
                     yield from self._of(path, each.value, scope, hops=hops + 1)
             return
-        for source, name in self._homes(path, table, scope) if hops <= _MAX_HOPS else ():
+        for source, name in self._homes(path, table, scope) if hops <= MAX_HOPS else ():
             for given in self._assigned(source, name, scope):
                 if isinstance(given.value, ast.Call) and not containers.is_container(given.value):
                     there, group = self._registries.registered(source, name), None if wanted else (source, name)
@@ -192,20 +194,6 @@ class HeldValues(NamedValues):
             yield from self._of_module(path, call.args[0], call.args[1], scope, hops)
         else:
             yield from self._of_result(path, call, scope, wanted, hops)
-
-    def _of_module(self, path: Path, module: ast.expr, name: ast.expr, scope: Scope, hops: int) -> Iterator[Held]:
-        """What a name of a module may stand for, or, where no literal says which, any that it offers."""
-        source = module_objects.module_meant(self.definitions, path, module, scope)
-        if source is None and isinstance(module, ast.Name) and hops <= _MAX_HOPS:
-            for each in self._assigned(path, module.id, scope):
-                if not isinstance(each.value, ast.Name):
-                    yield from self._of_module(path, each.value, name, each.scope, hops + 1)
-        elif source is not None and isinstance(name, ast.Constant):
-            found = self.definitions.find(source, str(name.value))
-            yield from (Held(found),) if found is not None else ()
-        elif source is not None:
-            found_there = module_objects.offered(self.definitions, source, name)
-            yield from (Held(each, registry=(source, "*")) for each in found_there)
 
     def _of_result(self, path: Path, call: ast.Call, scope: Scope, wanted: Wanted, hops: int) -> Iterator[Held]:
         made_by = factories.method_of_class(self.definitions, path, call.func, scope)

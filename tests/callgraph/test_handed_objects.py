@@ -106,3 +106,54 @@ def test_a_function_that_hands_on_what_it_is_given(tmp_path: Path, before: str, 
     trainer = TRAINER.format(parameter="network", attribute="model", kept="network")
     root = project(tmp_path, nets=NETS, trainer=trainer, running=HANDS_ON.format(before=before), main=script)
     assert found_in(root, select=("AMP305",)) == (FOUND if is_found else set())
+
+
+BY_NAME = """
+    import importlib
+
+    def get_model(kind, submodule):
+        {before}
+        module = importlib.import_module({text})
+        return {found}
+"""
+RUN = """
+    from building import get_model
+    from trainer import Trainer
+    import torch
+
+    def main(loader, kind):
+        net = get_model(kind, kind){made}
+        Trainer(net, torch.optim.Adam(net.parameters())).fit(loader)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "found", "made", "is_found"),
+    [
+        ("pass", '"pkg.models." + kind.lower()', "getattr(module, kind)", "()", True),
+        ("pass", 'f"pkg.models.{kind}"', "getattr(module, kind)", "()", True),
+        ("pass", '"pkg.models.{}".format(kind)', "getattr(module, kind)", "()", True),
+        ("pass", '"pkg.models.%s" % kind', "getattr(module, kind)()", "", True),
+        ("pass", '"pkg.models.net"', 'getattr(module, "Net")', "()", True),
+        ("pass", '"pkg.models.net"', "module.Net()", "", True),
+        ("name = '.'.join(['pkg', submodule, kind])", "name", "getattr(module, kind)", "()", True),
+        ("pass", '"pkg.others." + kind.lower()', "getattr(module, kind)", "()", False),
+        ("pass", "kind", "getattr(module, kind)", "()", False),
+        ("pass", '"pkg.models." + kind.lower()', 'getattr(module, "Other")', "()", False),
+    ],
+)
+@pytest.mark.parametrize("is_package", [True, False])
+def test_a_module_that_is_imported_by_a_text(
+    tmp_path: Path, is_package: bool, before: str, text: str, found: str, made: str, is_found: bool
+) -> None:
+    other = "from torch import nn\n\nclass Other(nn.Module):\n    def forward(self, x):\n        return x.mean()\n"
+    root = project(
+        tmp_path,
+        **({"pkg_init": "", "pkg_models_init": ""} if is_package else {}),
+        pkg_models_net=NETS,
+        pkg_models_other=other,
+        trainer=TRAINER.format(parameter="network", attribute="model", kept="network"),
+        building=BY_NAME.format(before=before, text=text, found=found),
+        main=RUN.format(made=made),
+    )
+    assert found_in(root, select=("AMP305",)) == ({"pkg/models/net.py:11 AMP305"} if is_found else set())
