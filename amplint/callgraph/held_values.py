@@ -159,11 +159,15 @@ class HeldValues(ModuleValues):
         """What an element of a table, or of a registry, may hold: that of a key, or, where no literal names it, any."""
         written = containers.elements_written_out(table, wanted)
         if written is not None:
+            any_of = (
+                (path, f"{table.lineno}:{table.col_offset}") if isinstance(table, ast.Dict) and not wanted else None
+            )
             for each in written:
                 if each.nested:
-                    yield from self._of_table(path, each.value, wanted, scope, hops + 1)
+                    held = self._of_table(path, each.value, wanted, scope, hops + 1)
                 else:
-                    yield from self._of(path, each.value, scope, hops=hops + 1)
+                    held = self._of(path, each.value, scope, hops=hops + 1)
+                yield from (one._replace(registry=one.registry or any_of) for one in held)
             return
         for source, name in self._homes(path, table, scope) if hops <= MAX_HOPS else ():
             for given in self._assigned(source, name, scope):
@@ -172,7 +176,7 @@ class HeldValues(ModuleValues):
                     yield from (Held(each, registry=group) for under, each in there if wanted in ("", under))
                 elif isinstance(given.value, ast.Dict) and given.scope is None and not wanted:
                     held = self._of_table(source, given.value, wanted, None, hops + 1)
-                    yield from (each._replace(registry=each.registry or (source, name)) for each in held)
+                    yield from (each._replace(registry=_named(each.registry) or (source, name)) for each in held)
                 elif not isinstance(given.value, ast.Name):
                     yield from self._of_table(source, given.value, wanted, given.scope, hops + 1)
 
@@ -214,9 +218,10 @@ class HeldValues(ModuleValues):
         """What a function returns, but of what it takes from a registry only what a literal names: `build({"type": "dice"})`."""
         named = next(filter(None, (key(each) for each in call.args if isinstance(each, ast.Dict | ast.Call))), "")
         for each in held:
-            if each.registry is None or not named:
+            if _named(each.registry) is None or not named:
                 yield each
                 continue
+            assert each.registry is not None
             path, registry = each.registry
             under = self._of_table(path, ast.Name(registry, ast.Load()), named, None, 0)
             if any(other.definition == each.definition for other in under):
@@ -258,3 +263,8 @@ class HeldValues(ModuleValues):
             for index, part in enumerate(node.value.elts):
                 if wanted == (index if isinstance(wanted, int) else spelling_of(part)):
                     yield from self._of(function.path, part, scope, "", hops)
+
+
+def _named(registry: tuple[Path, str] | None) -> tuple[Path, str] | None:
+    """A registry or table, if it has a name in its file by which it can be looked up again."""
+    return registry if registry is not None and registry[1].isidentifier() else None

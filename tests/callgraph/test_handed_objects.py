@@ -157,3 +157,22 @@ def test_a_module_that_is_imported_by_a_text(
         main=RUN.format(made=made),
     )
     assert found_in(root, select=("AMP305",)) == ({"pkg/models/net.py:11 AMP305"} if is_found else set())
+
+
+TABLE = """
+    import torch
+    from nets import Net, Other
+    from trainer import Trainer
+
+    def main(loader, kind):
+        net = {{"net": Net, "1": Other, "2": Other, "3": Other, "4": Other, "5": {last}}}[kind]()
+        Trainer(net, torch.optim.Adam(net.parameters())).fit(loader)
+"""
+
+
+@pytest.mark.parametrize("last", ["Other", "Net", "torch.nn.Linear"])
+def test_a_table_without_a_name_of_many_classes(tmp_path: Path, last: str) -> None:
+    trainer = TRAINER.format(parameter="network", attribute="model", kept="network")
+    nets = NETS + "\n    class Other(Net):\n        pass\n"
+    root = project(tmp_path, nets=nets, trainer=trainer, main=TABLE.format(last=last))
+    assert found_in(root, select=("AMP305",)) == FOUND
