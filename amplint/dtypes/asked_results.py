@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from amplint.dtypes.arithmetic import FOLLOWED
-from amplint.dtypes.values import Number, Operation, Value, tensors
+from amplint.dtypes.values import Number, Operation, Tensor, Value, tensors
 from amplint.model.torch.precision import FLOAT16, LIMITS, UNKNOWN, lifted
 
 _JUDGED = FOLLOWED | {"binary_cross_entropy"}
@@ -21,11 +21,16 @@ def asking_calls(operations: Iterable[Operation], returned: Iterable[Value]) -> 
         operations: those of a file of which rules may have something to say.
         returned: the values.
     """
-    ways = {tensor.through for value in returned for tensor in tensors(value) if tensor.dtype == UNKNOWN}
+    ways = {tensor.through for value in returned for tensor in tensors(value) if _is_guessed(tensor)}
     for operation in operations:
         if _is_judged(operation):
-            ways.update(tensor.through for tensor in operation.arguments.tensors if tensor.dtype == UNKNOWN)
+            ways.update(tensor.through for tensor in operation.arguments.tensors if _is_guessed(tensor))
     return {flow.operation for way in ways for flow in way if flow.operation.op == "call"}
+
+
+def _is_guessed(tensor: Tensor) -> bool:
+    """Whether nothing tells the dtype of a tensor but that a model has made it, if that."""
+    return tensor.dtype == UNKNOWN or not tensor.sure
 
 
 def _is_judged(operation: Operation) -> bool:
