@@ -142,12 +142,39 @@ def mend(file: File, found: Found) -> Fix | NoFix | None:
         return protocol_edits.MAY_BE_OFF
     if double := _also_through_scaler(file, found, step):
         return _without(file, found, step, double)
+    if any(_runs_before(file, step, late) for late in found.calls_at_home(Unscale)):
+        return NoFix("the scaler does not unscale behind a step")
+    if not _is_always_updated(file, found, step):
+        return NoFix("`update` does not run behind each step, and the next one would raise")
     text, optimizer = file.tree.text(scaler), hazard_calls.base_text(file, step)
     update = _update(file, found, step, text)
     if update is None:
         return None
     title = f"Replace with `{text}.step({optimizer})`" + (f" and add `{text}.update()`" if update else "")
     return Fix(title, protocol_edits.merged(file.editor.replace(step, f"{text}.step({optimizer})"), *update))
+
+
+def _runs_before(file: File, step: cst.Call, other: cst.Call) -> bool:
+    """Whether one call stands above another one in the same loop."""
+    loop = file.tree.enclosing(step, cst.For, cst.While)
+    return file.tree.enclosing(other, cst.For, cst.While) is loop and file.tree.span(step) < file.tree.span(other)
+
+
+def _is_always_updated(file: File, found: Found, step: cst.Call) -> bool:
+    """Whether one of the updates of the loop is asked nothing that the step is not asked as well; or there is none."""
+    around = [*file.tree.ancestors(step)]
+    updates = [
+        each for each in found.calls_at_home(ScalerUpdate) if file.tree.enclosing(each, cst.For, cst.While) in around
+    ]
+    asked = {file.tree.text(guard.test) for guard in around if isinstance(guard, cst.If)}
+    return not updates or any(_questions(file, update, step) <= asked for update in updates)
+
+
+def _questions(file: File, update: cst.Call, step: cst.Call) -> set[str]:
+    """What is asked before an update, and not around the step."""
+    block = hazard_calls.common_block(file, update, step)
+    guards = hazard_calls.guards(file, update, block) if block is not None else ()
+    return {file.tree.text(guard.test) for guard in guards if isinstance(guard, cst.If)}
 
 
 def _also_through_scaler(file: File, found: Found, step: cst.Call) -> cst.Call | None:

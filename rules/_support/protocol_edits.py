@@ -15,7 +15,7 @@ from .call_edits import insert_arguments
 
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _LOOPS = (cst.For, cst.While)
-_LEAVING = (cst.Continue, cst.Break, cst.Return)
+_LEAVING = (cst.Continue, cst.Break, cst.Return, cst.Raise)
 
 
 # -- places --------------------------------------------------------------------------------------------------------------
@@ -145,18 +145,23 @@ def step_through(file: File, step: cst.Call, scaler: str) -> list[Edit]:
 
 
 def is_left_between(file: File, place: cst.CSTNode, step: cst.CSTNode) -> bool:
-    """Whether a `continue`, `break` or `return` between two places leaves the iteration without an `update`: an `unscale_` at the
-    first would keep the one of the next iteration from running."""
+    """Whether a `continue`, `break`, `return` or `raise` between two places leaves the iteration without an `update`: an
+    `unscale_` at the first would keep the one of the next iteration from running."""
     home, start, end = file.tree.function(step), file.tree.span(place), file.tree.span(step)
     updates = [each for each in scaler_methods(file, "update") if file.tree.function(each) is home]
     around = {*file.tree.ancestors(step)}
     for leaving in (node for kind in _LEAVING for node in file.tree.find(kind)):
         if file.tree.function(leaving) is home and start < file.tree.span(leaving) < end:
-            leaves = isinstance(leaving, cst.Return) or file.tree.enclosing(leaving, *_LOOPS) in around
+            leaves = isinstance(leaving, cst.Return) or file.tree.enclosing(leaving, *_left_by(leaving)) in around
             block = file.tree.enclosing(leaving, cst.IndentedBlock)
             if leaves and not any(hazard_calls.holds(file, block, each) for each in updates):
                 return True
     return False
+
+
+def _left_by(leaving: cst.CSTNode) -> tuple[type[cst.CSTNode], ...]:
+    """What a jump leaves: a loop, or, where it raises, the body of a `try`."""
+    return (cst.Try,) if isinstance(leaving, cst.Raise) else _LOOPS
 
 
 def unscale_before_readers(file: File, found: Found, step: cst.Call, scaler: str, optimizer: str) -> list[Edit] | None:
