@@ -166,15 +166,8 @@ def _is_always_updated(file: File, found: Found, step: cst.Call) -> bool:
     updates = [
         each for each in found.calls_at_home(ScalerUpdate) if file.tree.enclosing(each, cst.For, cst.While) in around
     ]
-    asked = {file.tree.text(guard.test) for guard in around if isinstance(guard, cst.If)}
-    return not updates or any(_questions(file, update, step) <= asked for update in updates)
-
-
-def _questions(file: File, update: cst.Call, step: cst.Call) -> set[str]:
-    """What is asked before an update, and not around the step."""
-    block = hazard_calls.common_block(file, update, step)
-    guards = hazard_calls.guards(file, update, block) if block is not None else ()
-    return {file.tree.text(guard.test) for guard in guards if isinstance(guard, cst.If)}
+    always = (each for each in updates if not protocol_edits.asked_only_there(file, each, step))
+    return not updates or any(not protocol_edits.is_left_between(file, step, each) for each in always)
 
 
 def _also_through_scaler(file: File, found: Found, step: cst.Call) -> cst.Call | None:

@@ -142,11 +142,18 @@ def _unscale_moved(file: File, found: Found) -> _Moved | None:
     """`unscale_`, and what uses the gradients behind it, before the step."""
     step = _only_step(file, found)
     statements = _unscaling(file, found, step) if step is not None else None
-    if step is None or not statements:
+    if step is None or not statements or _is_updated_without(file, found, step):
         return None
     edits = _move(file, statements, before=_first_use(file, found, step, statements))
     alone = len(statements) == 1 and statements[0] is file.editor.statement(found.node)
     return (edits, alone) if edits is not None else None
+
+
+def _is_updated_without(file: File, found: Found, step: cst.CSTNode) -> bool:
+    """Whether an `update` that does not move may run where the step does not: without an `unscale_` before it, it would raise."""
+    moving = {each.node for each in file.analysis.of(HazardKind.UPDATE_IN_ACCUMULATION)}
+    updates = [each for each in found.calls_at_home(ScalerUpdate) if each not in moving]
+    return any(protocol_edits.asked_only_there(file, step, update) for update in updates)
 
 
 def _only_step(file: File, found: Found) -> cst.SimpleStatementLine | None:

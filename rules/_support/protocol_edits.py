@@ -159,6 +159,15 @@ def is_left_between(file: File, place: cst.CSTNode, step: cst.CSTNode) -> bool:
     return False
 
 
+def asked_only_there(file: File, there: cst.CSTNode, here: cst.CSTNode) -> set[str]:
+    """The conditions, as they are written, under which a call runs, and another one in its function does not stand."""
+    asked = [
+        {file.tree.text(above.test) for above in file.tree.ancestors(each) if isinstance(above, cst.If)}
+        for each in (there, here)
+    ]
+    return asked[0] - asked[1]
+
+
 def _left_by(leaving: cst.CSTNode) -> tuple[type[cst.CSTNode], ...]:
     """What a jump leaves: a loop, or, where it raises, the body of a `try`."""
     return (cst.Try,) if isinstance(leaving, cst.Raise) else _LOOPS
