@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
+from amplint.callgraph.bound_names import BoundNames, Function
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.model.records import NamedTuple
 from amplint.python_ast import gate
@@ -15,7 +16,6 @@ from amplint.system import limits
 _MOST_FILES = 40
 """Through so many files in a row a name is followed."""
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = Function | None
 """The function that an expression stands in; None at the top of a file."""
 
@@ -27,46 +27,7 @@ class Definition(NamedTuple):
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
-class _BoundNames:
-    """The statements of a file or function, also in blocks such as those of `if` and `try`, and the names that they bind.
-
-    Args:
-        body: the statements of the file or function.
-
-    Attributes:
-        statements: all of them.
-        defined: the first function or class of each name.
-        modules: what may be a module that is imported, by the name that it has here.
-    """
-
-    def __init__(self, body: list[ast.stmt]) -> None:
-        self.statements = list(_unfolded(body))
-        self.defined: dict[str, Function | ast.ClassDef] = {}
-        self.modules: dict[str, str] = {}
-        self._taken: list[tuple[str, str, str]] = []
-        for node in self.statements:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                self.defined.setdefault(node.name, node)
-            elif isinstance(node, ast.Import | ast.ImportFrom):
-                self._take(node)
-
-    def _take(self, node: ast.Import | ast.ImportFrom) -> None:
-        source = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
-        between = "." if source.strip(".") else ""
-        for alias in node.names:
-            here = alias.asname or alias.name
-            self.modules.setdefault(here, source + between + alias.name)
-            if source:
-                self._taken.append((here, source, alias.name))
-
-    def sources(self, name: str) -> Iterator[tuple[str, str]]:
-        """The modules that a name may be taken from, each with what it is called there; any name is meant by `*`."""
-        for here, source, there in self._taken:
-            if name == "*" or here in (name, "*"):
-                yield source, name if there == "*" else there
-
-
-_READ: WeakKeyDictionary[ast.Module, _BoundNames] = WeakKeyDictionary()
+_READ: WeakKeyDictionary[ast.Module, BoundNames] = WeakKeyDictionary()
 """What the trees bind that somebody still holds: the files that are not edited are read once for several checks."""
 
 
@@ -84,8 +45,8 @@ class Definitions:
         self.characters = 0
         self._graph = graph
         self._modules: dict[Path, ast.Module] = {}
-        self._tops: dict[Path, _BoundNames] = {}
-        self._within: dict[Function, _BoundNames] = {}
+        self._tops: dict[Path, BoundNames] = {}
+        self._within: dict[Function, BoundNames] = {}
         self._found: dict[tuple[Path, str, Scope], Definition | None] = {}
         self._depth = 0
 
@@ -178,18 +139,18 @@ class Definitions:
         classes = (each for each in self.top(path) if isinstance(each, ast.ClassDef) and scope in each.body)
         return next((Definition(path, each) for each in classes), None)
 
-    def _top(self, path: Path) -> _BoundNames:
+    def _top(self, path: Path) -> BoundNames:
         if path not in self._tops:
             tree = self.module(path)
             known = _READ.get(tree)
-            self._tops[path] = _READ[tree] = _BoundNames(tree.body) if known is None else known
+            self._tops[path] = _READ[tree] = BoundNames(tree.body) if known is None else known
         return self._tops[path]
 
-    def _bound(self, path: Path, scope: Scope) -> Iterator[_BoundNames]:
+    def _bound(self, path: Path, scope: Scope) -> Iterator[BoundNames]:
         """The names of a function, then those of its file."""
         if scope is not None:
             if scope not in self._within:
-                self._within[scope] = _BoundNames(scope.body)
+                self._within[scope] = BoundNames(scope.body)
             yield self._within[scope]
         yield self._top(path)
 
@@ -204,7 +165,7 @@ class Definitions:
         for bound in self._bound(path, scope):
             yield from self._from(path, bound, name)
 
-    def _from(self, path: Path, bound: _BoundNames, name: str) -> Iterator[tuple[Path, str]]:
+    def _from(self, path: Path, bound: BoundNames, name: str) -> Iterator[tuple[Path, str]]:
         """The files that the imports of a file, or of a function in it, may take a name from, as `sources`."""
         for module, original in bound.sources(name):
             source = self._graph.find(module, path)
@@ -261,14 +222,3 @@ def method_of(owner: Definition, name: str) -> Function | None:
     """
     functions = (each for each in owner.node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
     return next((each for each in functions if each.name == name), None)
-
-
-def _unfolded(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a body and of the blocks in it, but not of functions and classes."""
-    for node in body:
-        yield node
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            for block in ("body", "orelse", "finalbody"):
-                yield from _unfolded(getattr(node, block, []))
-            for handler in getattr(node, "handlers", []):
-                yield from _unfolded(handler.body)

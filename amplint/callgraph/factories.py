@@ -6,7 +6,8 @@ import ast
 from pathlib import Path
 
 from amplint.callgraph.assigned_values import spelling_of
-from amplint.callgraph.definitions import Definition, Definitions, Function, Scope
+from amplint.callgraph.bound_names import Function
+from amplint.callgraph.definitions import Definition, Definitions, Scope
 from amplint.callgraph.subclasses import Subclasses
 
 _OF_CLASSES = frozenset({"classmethod", "staticmethod"})

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection
 from typing import TypeGuard
 
-from amplint.callgraph.definitions import Function
+from amplint.callgraph.bound_names import Function
 from amplint.model.torch import layers
 
 _NAMED = (ast.Name, ast.Attribute)
