@@ -84,7 +84,10 @@ class OptimizerStates:
         use = self._flow.use(value)
         while isinstance(use.node, (cst.ListComp, cst.DictComp)):
             use = self._flow.use(use.node)
-        names = [path_of(each) for each in targets(use.node) if isinstance(each, cst.Name)]
+        given = targets(use.node)
+        names = [path_of(each) for each in given if isinstance(each, cst.Name)]
+        put = [each for each in given if isinstance(each, cst.Subscript) and isinstance(each.value, cst.Name)]
+        names += [path_of(each.value) for each in put if not self._is_spelled(each)]
         if isinstance(use.node, cst.Call) and use.name == "append" and isinstance(use.node.func, cst.Attribute):
             names = [path_of(use.node.func.value)]
         elif use.how is not How.ASSIGNED:
