@@ -11,7 +11,6 @@ import libcst as cst
 from amplint.model import vocabulary
 from amplint.model.torch.precision import DTYPES
 from amplint.rule import File
-from amplint.syntax.nodes import within
 
 from .tensor_uses import is_used_as_tensor
 
@@ -164,7 +163,7 @@ def _is_device_made(file: File, leaf: cst.CSTNode) -> bool:
 def _returned(file: File, call: cst.Call) -> list[cst.BaseExpression | None]:
     """What the function of the project returns that a call runs."""
     callee = file.callees.of(call, wherever=True)
-    returns = [each for each in within(callee.node) if isinstance(each, cst.Return)] if callee is not None else []
+    returns = file.tree.inside(callee.node, cst.Return) if callee is not None else []
     return [each.value for each in returns]
 
 
