@@ -119,5 +119,5 @@ def offered(definitions: Definitions, path: Path, name: ast.expr) -> list[Defini
 
 
 def _pattern(name: ast.expr) -> re.Pattern[str]:
-    """What matches the texts that an expression may make: `Good.*` for `f"Good{kind}"`."""
-    return re.compile("".join(".*" if part is None else re.escape(part) for part in _parts(name)))
+    """What matches the texts that an expression may make: `Good[^.]*` for `f"Good{kind}"`."""
+    return re.compile("".join("[^.]*" if part is None else re.escape(part) for part in _parts(name)))

@@ -9,17 +9,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import attrgetter
 from pathlib import Path
 
 from amplint.callgraph.assigned_values import spelling_of
-from amplint.callgraph.class_bodies import values_of
 from amplint.callgraph.definitions import Definition, Scope
 from amplint.callgraph.held_values import HeldValues
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.named_values import Held
-from amplint.callgraph.parameters import kept_parameter, parameter_names, takes
+from amplint.callgraph.parameters import is_assigned, kept_parameter, parameter_names, takes
 
 _SETTING = re.compile(rb"(?:add_module|register_module|setattr)\(")
 """Where an attribute is given a value by its name as a text."""
@@ -55,7 +54,7 @@ class NamedObjects:
         name, _, element = name.removesuffix("]").partition("[")
         called = ".".join(filter(None, ("self", name, method)))
         given = False
-        for source in (self._handed, self._kept, self._assigned_by_bases):
+        for source in (self._handed, partial(self._kept, called=called), self._assigned_by_bases):
             for each in source(caller, name, element[1:-1]):
                 given = True
                 yield each
@@ -67,14 +66,14 @@ class NamedObjects:
         for definition in self._taking(caller, name):
             yield from self._given_to(definition, name, element)
 
-    def _kept(self, caller: Path, name: str, element: str) -> Iterator[Held]:
-        for owner in self._asking(caller, f"self.{name}"):
-            for value in values_of(owner.node, name):
-                kept, is_called = kept_parameter(value)
-                if kept == name or kept not in parameter_names(owner.node):
-                    continue
-                for each in self._given_to(owner, kept, element):
-                    yield from self._values.made_by(each) if is_called else (each,)
+    def _kept(self, caller: Path, name: str, element: str, called: str) -> Iterator[Held]:
+        """What the constructor is given of the only class in a file that makes some call of its attribute."""
+        owners = self._asking(caller, called)
+        kept = kept_parameter(owners[0].node, name) if len(owners) == 1 else None
+        if kept is None or kept.name == name:
+            return
+        for each in self._given_to(owners[0], kept.name, element):
+            yield from self._values.made_by(each) if kept.is_called else (each,)
 
     def _given_to(self, function: Definition, name: str, element: str, hops: int = 0) -> Iterator[Held]:
         """What the calls in sight give a function, or the constructor of a class; also what is handed on to them."""
@@ -93,8 +92,7 @@ class NamedObjects:
         """The function whose parameter an argument is, and the name of that; None where it is anything else."""
         if scope is None or not (isinstance(value, ast.Name) and value.id in parameter_names(scope)):
             return None
-        names = (node for node in ast.walk(scope) if isinstance(node, ast.Name) and node.id == value.id)
-        if any(isinstance(node.ctx, ast.Store) for node in names):
+        if is_assigned(scope, value.id):
             return None
         if scope in self._values.definitions.top(path):
             return Definition(path, scope), value.id

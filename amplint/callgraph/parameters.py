@@ -7,6 +7,8 @@ from collections.abc import Collection
 from typing import TypeGuard
 
 from amplint.callgraph.bound_names import Function
+from amplint.callgraph.class_bodies import values_of
+from amplint.model.records import NamedTuple
 from amplint.model.torch import layers
 
 _NAMED = (ast.Name, ast.Attribute)
@@ -27,20 +29,44 @@ def parameter_names(node: ast.stmt) -> list[str]:
     """The parameters of a function, or of the constructor of a class, in the order in which a call gives them."""
     own = 0
     if isinstance(node, ast.ClassDef):
-        made = (each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__")
-        node, own = next(made, node), 1
+        node, own = constructor(node) or node, 1
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return []
     return [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)][own:]
 
 
-def kept_parameter(value: ast.expr) -> tuple[str, bool]:
-    """The name of the parameter that an attribute keeps by a value, and whether it keeps what calling that gives: `network`,
-    `network.to(device)`, `DistributedDataParallel(network)`, `build_network()`; empty where there is none.
+class KeptParameter(NamedTuple):
+    """A parameter of a constructor that an attribute keeps, or (`is_called`) what calling it gives."""
+
+    name: str
+    is_called: bool
+
+
+def kept_parameter(owner: ast.stmt, attribute: str) -> KeptParameter | None:
+    """The parameter that an attribute of a class keeps, whatever wraps it (`network.to(device)`, `build_network()`,
+    `DistributedDataParallel(network)`); None where the class gives it anything else.
 
     Args:
-        value: what is assigned to the attribute.
+        owner: the class.
+        attribute: the name of the attribute.
     """
+    made = constructor(owner) if isinstance(owner, ast.ClassDef) else None
+    if made is None:
+        return None
+    texts = {f"self.{attribute}", "None"}
+    new = (each for each in values_of(owner, attribute) if not any(text in ast.unparse(each) for text in texts))
+    found = {_kept(each) for each in new}
+    kept = found.pop() if len(found) == 1 else None
+    is_given = kept is not None and kept.name in parameter_names(owner) and not is_assigned(made, kept.name)
+    return kept if is_given else None
+
+
+def constructor(owner: ast.ClassDef) -> ast.FunctionDef | None:
+    """The constructor of a class, if it stands in its body."""
+    return next((each for each in owner.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"), None)
+
+
+def _kept(value: ast.expr) -> KeptParameter | None:
     called = False
     while isinstance(value, ast.Call):
         func = value.func
@@ -49,10 +75,21 @@ def kept_parameter(value: ast.expr) -> tuple[str, bool]:
         elif (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")) in _WRAPPERS and value.args:
             value = value.args[0]
         elif called:
-            return "", False
+            return None
         else:
             value, called = func, True
-    return (value.id, called) if isinstance(value, ast.Name) else ("", False)
+    return KeptParameter(value.id, called) if isinstance(value, ast.Name) else None
+
+
+def is_assigned(function: ast.AST, name: str) -> bool:
+    """Whether a function gives a name another value.
+
+    Args:
+        function: the function.
+        name: the name, that of a parameter for instance.
+    """
+    names = (node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == name)
+    return any(isinstance(node.ctx, ast.Store) for node in names)
 
 
 def accepts(function: Function, given: Collection[str], own: int) -> bool:
@@ -84,7 +121,7 @@ def asked_texts(node: ast.ClassDef, call: ast.Call) -> tuple[tuple[str, str], ..
         node: the class.
         call: makes an object of it.
     """
-    made = next((each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"), None)
+    made = constructor(node)
     if made is None or any(isinstance(each, ast.Starred) for each in call.args):
         return ()
     tests = (each.left for each in ast.walk(made) if isinstance(each, ast.Compare))

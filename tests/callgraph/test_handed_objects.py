@@ -176,3 +176,55 @@ def test_a_table_without_a_name_of_many_classes(tmp_path: Path, last: str) -> No
     nets = NETS + "\n    class Other(Net):\n        pass\n"
     root = project(tmp_path, nets=nets, trainer=trainer, main=TABLE.format(last=last))
     assert found_in(root, select=("AMP305",)) == FOUND
+
+
+NETS_OF_TWO_KINDS = (
+    NETS
+    + """
+    class Good(nn.Module):
+        def forward(self, x):
+            return x.mean()
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("kept", "method"),
+    [
+        ("network = Good()\n            self.model = network", "pass"),
+        ("self.model = network", "def use(self, good):\n            self.model = good"),
+    ],
+)
+def test_a_constructor_that_does_not_keep_what_it_is_given(tmp_path: Path, kept: str, method: str) -> None:
+    trainer = TRAINER.format(parameter="network", attribute="model", kept="None")
+    trainer = trainer.replace("self.model = None", kept).replace(
+        "        def fit(", f"        {method}\n\n        def fit("
+    )
+    trainer = trainer.replace("import torch\n", "import torch\n    from nets import Good\n", 1)
+    root = project(tmp_path, nets=NETS_OF_TWO_KINDS, trainer=trainer, main=main("net"))
+    assert found_in(root, select=("AMP305",)) == set()
+
+
+def test_another_class_of_the_file_is_given_another_model(tmp_path: Path) -> None:
+    trainer = TRAINER.format(parameter="network", attribute="model", kept="network")
+    plain = """
+    class Plain:
+        def __init__(self, network):
+            self.model = network
+
+        def fit(self, loader):
+            for x in loader:
+                self.model(x).backward()
+"""
+    script = """
+    import torch
+    from nets import Good, Net
+    from trainer import Plain, Trainer
+
+    def run(loader):
+        Plain(Net()).fit(loader)
+        net = Good()
+        Trainer(net, torch.optim.Adam(net.parameters())).fit(loader)
+"""
+    root = project(tmp_path, nets=NETS_OF_TWO_KINDS, trainer=trainer + plain, main=script)
+    assert found_in(root, select=("AMP305",)) == set()
