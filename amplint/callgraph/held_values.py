@@ -9,6 +9,7 @@ from pathlib import Path
 from amplint.callgraph import containers, factories
 from amplint.callgraph.assigned_values import spelling_of
 from amplint.callgraph.definitions import Definition, Definitions, Scope
+from amplint.callgraph.given_texts import GivenTexts
 from amplint.callgraph.handed_arguments import Argument, HandedArguments
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.module_values import MAX_HOPS, ModuleValues
@@ -38,6 +39,7 @@ class HeldValues(ModuleValues):
         super().__init__(Definitions(graph))
         self.subclasses = Subclasses(graph, self.definitions)
         self._registries = Registries(graph, self.definitions)
+        self._texts = GivenTexts()
         self._arguments = HandedArguments(self._assigned_values)
         self._running: list[ast.expr] = []
         self._steps = 0
@@ -147,9 +149,9 @@ class HeldValues(ModuleValues):
                 yield from self._of(path, one, scope, wanted, hops + 1)
                 yield from self._of(path, other, scope, wanted, hops + 1)
             case ast.Subscript(value=ast.Attribute(value=module, attr="__dict__"), slice=index):
-                yield from self._of_module(path, module, index, scope, hops + 1)
+                yield from self._of_module(path, module, self._texts.filled(index, scope), scope, hops + 1)
             case ast.Subscript(value=table, slice=index):
-                yield from self._of_table(path, table, key(index), scope, hops + 1)
+                yield from self._of_table(path, table, key(self._texts.filled(index, scope)), scope, hops + 1)
             case ast.List() | ast.Tuple() | ast.ListComp():  # an element of it is meant
                 yield from self._of_table(path, value, "", scope, hops + 1)
             case ast.Call():
@@ -183,7 +185,7 @@ class HeldValues(ModuleValues):
     def _of_call(self, path: Path, call: ast.Call, scope: Scope, wanted: Wanted, hops: int) -> Iterator[Held]:
         base = call.func.value if isinstance(call.func, ast.Attribute) else None
         called = call.func.attr if isinstance(call.func, ast.Attribute) else spelling_of(call.func)
-        named = key(call.args[0]) if call.args else ""
+        named = key(self._texts.filled(call.args[0], scope)) if call.args else ""
         if called in _HANDS_ON and call.args:
             yield from self._of(path, call.args[0], scope, wanted, hops + 1)
         elif base is not None and called in layers.SAME_MODULE:
@@ -195,7 +197,7 @@ class HeldValues(ModuleValues):
         elif (registry := self._registries.built_from(path, call, scope)) is not None:
             yield from (each._replace(made=True) for each in self._of_table(path, registry, named, scope, hops + 1))
         elif called == "getattr" and len(call.args) > 1:
-            yield from self._of_module(path, call.args[0], call.args[1], scope, hops)
+            yield from self._of_module(path, call.args[0], self._texts.filled(call.args[1], scope), scope, hops)
         else:
             yield from self._of_result(path, call, scope, wanted, hops)
 
@@ -212,7 +214,9 @@ class HeldValues(ModuleValues):
                 if not (each.made or isinstance(wanted, int)):
                     yield each._replace(made=True, given=asked_texts(each.definition.node, call))
             else:
-                yield from self._named_by(call, self._returned(each.definition, wanted, hops + 1))
+                with self._texts.given_by(call, each.definition.node):
+                    returned = [*self._returned(each.definition, wanted, hops + 1)]
+                yield from self._named_by(call, iter(returned))
 
     def _named_by(self, call: ast.Call, held: Iterator[Held]) -> Iterator[Held]:
         """What a function returns, but of what it takes from a registry only what a literal names: `build({"type": "dice"})`."""

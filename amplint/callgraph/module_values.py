@@ -10,6 +10,7 @@ from pathlib import Path
 from amplint.callgraph import module_objects
 from amplint.callgraph.assigned_values import spelling_of
 from amplint.callgraph.definitions import Scope
+from amplint.callgraph.given_texts import GivenTexts
 from amplint.callgraph.named_values import Held, NamedValues
 
 MAX_HOPS = 8
@@ -18,6 +19,8 @@ MAX_HOPS = 8
 
 class ModuleValues(NamedValues, ABC):
     """Follows what modules are asked for."""
+
+    _texts: GivenTexts
 
     def _of_module(self, path: Path, module: ast.expr, name: ast.expr, scope: Scope, hops: int) -> Iterator[Held]:
         """What a name of a module may stand for, or, where no literal says which, any that it offers."""
@@ -37,7 +40,9 @@ class ModuleValues(NamedValues, ABC):
 
     def _of_module_named(self, path: Path, text: ast.expr, name: ast.expr, scope: Scope) -> Iterator[Held]:
         """What a name may stand for in the modules that a text may name: where no literal says it, what is called like them."""
+        text = self._texts.filled(text, scope)
         given = [each.value for each in self._assigned(path, text.id, scope)] if isinstance(text, ast.Name) else [text]
+        given = [self._texts.filled(each, scope) for each in given]
         files = dict.fromkeys(
             file for each in given for file in module_objects.named_by_text(self.definitions, path, each)
         )

@@ -220,8 +220,8 @@ class CalleesElsewhere:
 
 
 def _given_texts(call: cst.Call | cst.BaseExpression) -> str:
-    """The arguments of a call that makes an object of a class, with all but texts left out: they may be long."""
-    args = call.args if isinstance(call, cst.Call) and path_of(call.func).rpartition(".")[2][:1].isupper() else ()
+    """The arguments of a call that makes an object, with all but texts left out: they may be long."""
+    args = call.args if isinstance(call, cst.Call) else ()
     texts = [each.value.value if isinstance(each.value, cst.SimpleString) else "" for each in args]
     if not any(texts) or any(each.star for each in args):
         return ""
