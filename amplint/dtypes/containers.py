@@ -8,7 +8,7 @@ import libcst as cst
 
 from amplint.dtypes.lattice import join_values
 from amplint.dtypes.literals import joined
-from amplint.dtypes.values import UNKNOWN, Items, Number, Record, Value
+from amplint.dtypes.values import UNKNOWN, Items, Number, Record, Tensor, Value
 from amplint.syntax.words import string_value
 
 RECORD_MAKERS = frozenset({"builtins.dict", "collections.OrderedDict", "types.SimpleNamespace", "torch.nn.ModuleDict"})
@@ -92,12 +92,20 @@ def with_item(base: Items, position: Value | None, value: Value) -> Items:
     """
     index = position.value if isinstance(position, Number) else None
     items = base.items
-    if index is None:
-        return Items(tuple(join_values(each, value) for each in items) if items else (value,))
-    place = int(index) + len(items) if index < 0 else int(index)
-    if not 0 <= place < MOST_ITEMS:
+    if index is None or index < 0:  # any may be meant: what is different is known of none from here on
+        alike = all(_is_alike(each, value) for each in items)
+        return Items((items or (value,)) if alike else (UNKNOWN,) * len(items))
+    place = int(index)
+    if place >= MOST_ITEMS:
         return base
     return Items((*items[:place], *[UNKNOWN] * (place - len(items)), value, *items[place + 1 :]))
+
+
+def _is_alike(one: Value, other: Value) -> bool:
+    """Whether two values are tensors of one dtype, or the same thing."""
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        return one.dtype == other.dtype
+    return one == other
 
 
 def repeated(base: Items) -> Items:

@@ -11,9 +11,8 @@ from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.names import dotted
 
 
-def side_without_amp(node: cst.If, contexts: Contexts) -> tuple[cst.BaseSuite | None, Region] | None:
-    """The side of an `if` on which autocast is off, with the region that says so; None stands for what runs where the test does
-    not hold, if that has no side of its own.
+def side_without_amp(node: cst.If, contexts: Contexts) -> tuple[cst.BaseSuite, Region] | None:
+    """The side of an `if` on which autocast is off, with the region that says so.
 
     Code that switches autocast off where a flag of AMP is set, and nowhere else, is under no autocast where it is not set.
 
@@ -21,11 +20,9 @@ def side_without_amp(node: cst.If, contexts: Contexts) -> tuple[cst.BaseSuite | 
         node: the `if`, the one of an `elif` included.
         contexts: what regions the file enters.
     """
-    if type(node.orelse) is cst.If:
+    if type(node.orelse) is not cst.Else:
         return None
-    test = node.test
-    set_side: cst.BaseSuite | None = node.body
-    plain = node.orelse.body if node.orelse is not None else None
+    test, set_side, plain = node.test, node.body, node.orelse.body
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         test, set_side, plain = test.expression, plain, set_side
     if not _asks_for_amp(test) or _switched_off(plain, contexts) is not None:
@@ -54,9 +51,8 @@ def _asks_for_amp(test: cst.BaseExpression) -> bool:
     return vocabulary.AMP_FLAG.search(name) is not None
 
 
-def _switched_off(side: cst.BaseSuite | None, contexts: Contexts) -> Region | None:
+def _switched_off(side: cst.BaseSuite, contexts: Contexts) -> Region | None:
     """The disabled region that a side enters."""
-    body = side.body if side is not None else ()
-    items = (item.item for statement in body if isinstance(statement, cst.With) for item in statement.items)
+    items = (item.item for statement in side.body if isinstance(statement, cst.With) for item in statement.items)
     regions = (contexts.of(item) for item in items)
     return next((each for each in regions if each is not None and each.device != "grad" and each.enabled == "no"), None)

@@ -124,7 +124,7 @@ class Statements(Calls):
 
         Args:
             bodies: the alternatives; None for the one that does nothing.
-            frame: where evaluation stands; behind them it goes on in the region that all that end were in.
+            frame: where evaluation stands; behind them what all that end were in goes on without gradients.
             off: the regions that alternatives are in.
         """
         before, around = frame.variables, frame.regions
@@ -138,7 +138,7 @@ class Statements(Calls):
             results.append((frame.variables, frame.alive))
             if frame.alive:
                 ended.add(off.get(body))
-        frame.regions = (*around, *filter(None, ended)) if len(ended) == 1 else around
+        frame.regions = (*around, NO_GRAD) if ended == {NO_GRAD} else around
         frame.merge(before, results)
 
     def _loop(self, node: cst.For | cst.While, frame: StackFrame) -> None:

@@ -206,6 +206,10 @@ class FunctionScope:
         """The calls that may have made an object."""
         return [value for value in self.roles.values(base) if isinstance(value, cst.Call)] if path_of(base) else []
 
+    def _is_statement(self, call: cst.Call) -> bool:
+        """Whether nothing is done with what a call gives back: then it is called for what it does."""
+        return isinstance(self.program.tree.parent(call), cst.Expr)
+
     def escapes_by_receiver(self, base: cst.BaseExpression, call: cst.Call) -> bool:
         """Whether an unknown method may reach a scaler or an optimizer through its receiver.
 
@@ -216,7 +220,8 @@ class FunctionScope:
         if path_of(base) == "self" or (type(base) is cst.Call and path_of(base.func) == "super"):
             owner = self.program.classes.owner(self.node)
             assert isinstance(call.func, cst.Attribute)
-            if owner is None or owner.closed or vocabulary.MODEL_OR_LOSS.match(call.func.attr.value):
+            computes = vocabulary.MODEL_OR_LOSS.match(call.func.attr.value) is not None and not self._is_statement(call)
+            if owner is None or owner.closed or computes:
                 return False
             return not owner.values(call.func.attr.value)
         role = self.roles.of(base).role
