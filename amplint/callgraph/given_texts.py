@@ -22,20 +22,20 @@ class GivenTexts:
         self._texts: dict[Function, Mapping[str, str]] = {}
 
     @contextmanager
-    def given_by(self, call: ast.Call, function: Function | ast.ClassDef) -> Iterator[None]:
-        """Know what a call gives a function, as long as what that returns is followed.
+    def given_by(self, call: ast.Call, function: Function | ast.ClassDef) -> Iterator[bool]:
+        """Know what a call gives a function, as long as what that returns is followed; gives whether that is anything.
 
         Args:
             call: the call.
             function: the function.
         """
         if isinstance(function, ast.ClassDef):
-            yield
+            yield False
             return
         before = self._texts.get(function)
         self._texts[function] = dict(_texts(call, function))
         try:
-            yield
+            yield bool(self._texts[function])
         finally:
             self._texts[function] = before if before is not None else {}
 

@@ -214,9 +214,13 @@ class HeldValues(ModuleValues):
                 if not (each.made or isinstance(wanted, int)):
                     yield each._replace(made=True, given=asked_texts(each.definition.node, call))
             else:
-                with self._texts.given_by(call, each.definition.node):
+                with self._texts.given_by(call, each.definition.node) as chooses:
                     returned = [*self._returned(each.definition, wanted, hops + 1)]
-                yield from self._named_by(call, iter(returned))
+                home = (each.definition.path, each.definition.node.name) if chooses else None
+                for one in self._named_by(
+                    call, iter(returned)
+                ):  # whatever the texts are, it is one function that chooses
+                    yield one._replace(registry=one.registry or home)
 
     def _named_by(self, call: ast.Call, held: Iterator[Held]) -> Iterator[Held]:
         """What a function returns, but of what it takes from a registry only what a literal names: `build({"type": "dice"})`."""

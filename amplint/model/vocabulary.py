@@ -103,7 +103,10 @@ LOSS = _any("loss|criterion")
 """What a loss is called, and what computes one."""
 MAYBE_LOSS = _any(LOSS.pattern, "scaled|err|obj|cost")
 """What a value that may be a loss is called."""
-_ACTS = r"train|step|updat|optim|backward|scal|clip|log(?![a-z])|save|load|report|print|fit(?![a-z])|run(?![a-z])|set_|reset|(?<![a-z])amp(?![a-z])|fp16"
+_ACTS = (
+    r"train|step|updat|optim|backward|scal|clip|log(?![a-z])|save|load|report|print|fit(?![a-z])|run(?![a-z])|set_|reset|fp16|"
+    r"(?<![a-z])amp(?![a-z])"
+)
 """What does something to its objects, besides computing."""
 _MODEL = (
     r"(\w+_)?(model|net|network|generator|discriminator|critic|classifier|encoder|decoder|backbone|teacher|student)"
