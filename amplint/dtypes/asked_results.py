@@ -6,8 +6,11 @@ from collections.abc import Iterable
 
 from amplint.dtypes.arithmetic import FOLLOWED
 from amplint.dtypes.values import Number, Operation, Tensor, Value, tensors
+from amplint.model.torch.operators import Kind, of_kind
 from amplint.model.torch.precision import FLOAT16, LIMITS, UNKNOWN, lifted
 
+_LOSSES = of_kind(Kind.LOSS)
+"""Operations that rules look at where no region runs them in float32."""
 _JUDGED = FOLLOWED | {"binary_cross_entropy"}
 """Operations that rules look at whatever their operands are."""
 _TINY, _LARGE = 1e-7, LIMITS[FLOAT16].largest
@@ -40,6 +43,7 @@ def _is_judged(operation: Operation) -> bool:
     numbers = (abs(each.value) for each in operation.operands if isinstance(each, Number) and each.value)
     return (
         operation.op in _JUDGED
+        or (operation.op in _LOSSES and operation.region is None)
         or (operation.in_place and lifted(operation.op, operation.region))
         or (operation.op == "mul" and len({*operation.operands}) == 1)
         or any(number < _TINY or number > _LARGE for number in numbers)

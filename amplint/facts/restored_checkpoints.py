@@ -64,7 +64,11 @@ def unrestored(
                 yield Unrestored(call, holder, pair, *beside)
         for call, given in helpers.loads(state.key):
             loaded = steppers.of(given)
-            if loaded is not None and path_of(loaded.scaler) == path_of(pair.scaler):
+            if (
+                loaded is not None
+                and path_of(loaded.scaler) == path_of(pair.scaler)
+                and scalers.are_made_here(pair.scaler)
+            ):
                 yield Unrestored(call, None, pair, *beside)
 
 

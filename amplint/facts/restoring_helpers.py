@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
@@ -29,17 +29,13 @@ class RestoringHelpers:
         for call in self._tree.find(cst.Call):
             if not any(self._roles.of(arg.value).role == "optimizer" for arg in call.args if not arg.star):
                 continue
-            callee = self._callees.of(call)
+            callee = self._callees.of(call) if not _mentions_scaler(within(call)) else None
             if callee is not None and self._tree.root(callee.node) is not self._tree.module:
                 yield from ((call, given) for given in self._restored(call, callee, key))
 
     def _restored(self, call: cst.Call, callee: Callee, key: str) -> Iterator[cst.BaseExpression]:
         inside = [*within(callee.node)]
-        if any(isinstance(each, cst.Name) and vocabulary.SCALER_STATE.search(each.value) for each in inside):
-            return
-        if any(isinstance(each, cst.SimpleString) and vocabulary.SCALER_STATE.search(each.value) for each in inside):
-            return
-        for node in inside:
+        for node in inside if not _mentions_scaler(inside) else ():
             match node:
                 case cst.Call(
                     func=cst.Attribute(value=cst.Name(name), attr=cst.Name("load_state_dict")), args=[arg, *_]
@@ -51,3 +47,9 @@ class RestoringHelpers:
 
 def _is_under(state: cst.BaseExpression, key: str) -> bool:
     return isinstance(state, cst.Subscript) and literal_key(state) == key
+
+
+def _mentions_scaler(nodes: Iterable[cst.CSTNode]) -> bool:
+    """Whether a name or a text among some nodes is one of a scaler, or of its state."""
+    words = (each.value for each in nodes if isinstance(each, (cst.Name, cst.SimpleString)))
+    return any(vocabulary.SCALER_STATE.search(each) for each in words)

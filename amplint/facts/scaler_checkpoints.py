@@ -11,6 +11,7 @@ from amplint.facts.checkpoints_beside import are_in_one_loop, are_of_one_run
 from amplint.facts.optimizer_checkpoints import SavedState, registers, says_save
 from amplint.file import File
 from amplint.model import vocabulary
+from amplint.model.torch.names import GRAD_SCALER
 from amplint.roles.scaler_wrappers import ScalerWrappers
 from amplint.roles.step_pairs import Steppers
 from amplint.syntax.access_paths import called_name, elements, index_of, literal_key, path_of
@@ -73,6 +74,11 @@ class ScalerStates:
         """Whether two expressions name scalers that different calls make."""
         first, second = self._makers(one), self._makers(other)
         return bool(first and second) and first.isdisjoint(second)
+
+    def are_made_here(self, scaler: cst.BaseExpression) -> bool:
+        """Whether a scaler is made by calls of its class, and not by a function that may load its state as well."""
+        makers = [each for each in self._roles.values(scaler) if isinstance(each, cst.Call)]
+        return bool(makers) and all(self._names.any_in(each.func, GRAD_SCALER) for each in makers)
 
     def _makers(self, scaler: cst.BaseExpression) -> set[int]:
         """The calls that make a scaler (identities); none where anything else may be one."""

@@ -42,6 +42,8 @@ def kind(file: File, value: cst.BaseExpression) -> str | None:
     kinds = {_leaf(file, leaf) for leaf in _leaves(file, value, 3)}
     if len(kinds) == 1:
         [only] = kinds
+        if only == DEVICE and f"isinstance({file.tree.text(value)}," in file.source.text:
+            return None  # the author asks what it is
         return only if only is not None else _by_name(value)
     return None
 
@@ -163,6 +165,9 @@ def _is_device_made(file: File, leaf: cst.CSTNode) -> bool:
 def _returned(file: File, call: cst.Call) -> list[cst.BaseExpression | None]:
     """What the function of the project returns that a call runs."""
     callee = file.callees.of(call, wherever=True)
+    callee = (
+        callee if callee is not None and callee.receiver is None else None
+    )  # a subclass may have a method of its own
     returns = file.tree.inside(callee.node, cst.Return) if callee is not None else []
     return [each.value for each in returns]
 

@@ -42,3 +42,16 @@ TRAIN = """
 def test_what_the_model_says_goes_before_its_name(tmp_path: Path, name: str, ending: str, is_found: bool) -> None:
     root = project(tmp_path, models=MODELS.format(ending=ending), train=TRAIN.format(name=name))
     assert found_in(root, select=("AMP301",)) == ({"train.py:13 AMP301"} if is_found else set())
+
+
+LOSS_OUTSIDE = TRAIN.replace(
+    "                loss = torch.log(torch.sigmoid(z) + 1e-8).sum()\n",
+    "            loss = torch.nn.functional.cross_entropy(z, y)\n",
+)
+
+
+@pytest.mark.parametrize("name", ["model", "net"])
+@pytest.mark.parametrize(("ending", "is_found"), [("", True), (".float()", False)])
+def test_a_loss_outside_of_the_region(tmp_path: Path, name: str, ending: str, is_found: bool) -> None:
+    root = project(tmp_path, models=MODELS.format(ending=ending), train=LOSS_OUTSIDE.format(name=name))
+    assert found_in(root, select=("AMP211",)) == ({"train.py:13 AMP211"} if is_found else set())

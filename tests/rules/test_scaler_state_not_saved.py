@@ -309,6 +309,8 @@ RESUME = 8
         ("resume(torch.load(path), optimizer)", RESUMES, True),
         ("resume(torch.load(path), optimizer=optimizer)", RESUMES, True),
         ("resume(torch.load(path), optimizer, scaler)", RESUMES, False),
+        ("resume(torch.load(path), optimizer, {'scaler': scaler})", RESUMES, False),
+        ("resume(torch.load(path), optimizer, [scaler])", RESUMES, False),
         ("resume(torch.load(path), optimizer); scaler.load_state_dict(torch.load(path)['scaler'])", RESUMES, False),
         ("resume(torch.load(path), torch.optim.SGD(model.parameters()))", RESUMES, False),
         ("resume(torch.load(path), optimizer)", RESUMES.replace('["optimizer"])', '["other"])'), False),
@@ -327,3 +329,18 @@ def test_what_the_fix_leaves_to_another_file_is_told_there(tmp_path: Path) -> No
     (finding,) = check(root, "train.py").diagnostics
     assert finding.message == "The state of `scaler` is saved but never restored"
     assert (finding.fix, finding.no_fix) == (None, "the function that loads is in another file")
+
+
+def test_a_scaler_that_another_file_makes_may_have_been_restored_there(tmp_path: Path) -> None:
+    loop = training("from files import make, resume", SAVES_ALL, "resume(torch.load(path), optimizer)")
+    loop = loop.replace('torch.amp.GradScaler("cuda")', "make(path)")
+    makes = """
+import torch
+
+def make(path):
+    new = torch.amp.GradScaler("cuda")
+    new.load_state_dict(torch.load(path)["scaler"])
+    return new
+"""
+    root = project(tmp_path, train=loop, files=RESUMES + makes)
+    assert found(root) == []
