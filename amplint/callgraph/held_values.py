@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from amplint.callgraph import containers, factories
@@ -161,9 +161,8 @@ class HeldValues(ModuleValues):
         """What an element of a table, or of a registry, may hold: that of a key, or, where no literal names it, any."""
         written = containers.elements_written_out(table, wanted)
         if written is not None:
-            any_of = (
-                (path, f"{table.lineno}:{table.col_offset}") if isinstance(table, ast.Dict) and not wanted else None
-            )
+            is_choice = isinstance(table, ast.Dict) and not wanted
+            any_of = (path, f"{table.lineno}:{table.col_offset}") if is_choice else None
             for each in written:
                 if each.nested:
                     held = self._of_table(path, each.value, wanted, scope, hops + 1)
@@ -217,12 +216,10 @@ class HeldValues(ModuleValues):
                 with self._texts.given_by(call, each.definition.node) as chooses:
                     returned = [*self._returned(each.definition, wanted, hops + 1)]
                 home = (each.definition.path, each.definition.node.name) if chooses else None
-                for one in self._named_by(
-                    call, iter(returned)
-                ):  # whatever the texts are, it is one function that chooses
-                    yield one._replace(registry=one.registry or home)
+                # Whatever the texts are, it is one function that chooses.
+                yield from (one._replace(registry=one.registry or home) for one in self._named_by(call, returned))
 
-    def _named_by(self, call: ast.Call, held: Iterator[Held]) -> Iterator[Held]:
+    def _named_by(self, call: ast.Call, held: Iterable[Held]) -> Iterator[Held]:
         """What a function returns, but of what it takes from a registry only what a literal names: `build({"type": "dice"})`."""
         named = next(filter(None, (key(each) for each in call.args if isinstance(each, ast.Dict | ast.Call))), "")
         for each in held:

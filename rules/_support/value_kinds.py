@@ -163,13 +163,11 @@ def _is_device_made(file: File, leaf: cst.CSTNode) -> bool:
 
 
 def _returned(file: File, call: cst.Call) -> list[cst.BaseExpression | None]:
-    """What the function of the project returns that a call runs."""
+    """What the function of the project returns that a call runs; of a method a subclass may have one of its own."""
     callee = file.callees.of(call, wherever=True)
-    callee = (
-        callee if callee is not None and callee.receiver is None else None
-    )  # a subclass may have a method of its own
-    returns = file.tree.inside(callee.node, cst.Return) if callee is not None else []
-    return [each.value for each in returns]
+    if callee is None or callee.receiver is not None:
+        return []
+    return [each.value for each in file.tree.inside(callee.node, cst.Return)]
 
 
 def _of_devices(file: File, values: Sequence[cst.BaseExpression | None]) -> str | None:
