@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import libcst as cst
@@ -128,7 +129,35 @@ def _value(file: File, node: cst.BaseExpression, depth: int = 0) -> Any:
         spelled = next((each for each in kept if isinstance(each, str)), None)
         if spelled is not None:
             return spelled
-    return torch.device("cuda") if _is_device(file, node) else _UNKNOWN
+    return torch.device("cuda") if _is_device(file, node) or _are_devices(file, node, depth) else _UNKNOWN
+
+
+def _are_devices(file: File, node: cst.BaseExpression, depth: int) -> bool:
+    """Whether all that a function returns, or that calls give to a parameter, are devices that are made there."""
+    if depth >= _MAX_NAMES:
+        return False
+    elsewhere = [source for each in _values_of(file, node) for source in _from_elsewhere(file, each)]
+    values = [_value(file, each, depth + 1) if each is not None else None for each in elsewhere]
+    return bool(values) and all(isinstance(each, torch.device) for each in values)
+
+
+def _values_of(file: File, node: cst.BaseExpression) -> Iterator[cst.CSTNode | None]:
+    """What is assigned to a name or to an attribute, or the parameter that the name is; any other expression is itself."""
+    for value in file.roles.values(node) if isinstance(node, cst.Attribute) else [node]:
+        if isinstance(value, cst.Name):
+            yield from (each.value or each.node for each in file.names.bindings(value.value, value))
+        else:
+            yield value
+
+
+def _from_elsewhere(file: File, source: cst.CSTNode | None) -> Sequence[cst.BaseExpression | None]:
+    """What the function returns that a call runs, or what calls give to a parameter; None stands for anything else."""
+    if isinstance(source, cst.Param):
+        return file.flow.given_to(source) or [None]
+    callee = file.callees.of(source, wherever=True) if isinstance(source, cst.Call) else None
+    if callee is None or callee.receiver is not None:
+        return [None]
+    return [each.value for each in file.tree.inside(callee.node, cst.Return)] or [None]
 
 
 def _is_device(file: File, node: cst.BaseExpression) -> bool:
