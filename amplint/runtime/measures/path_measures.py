@@ -108,7 +108,7 @@ def _zero_fractions(trio: Trio) -> tuple[float, float] | None:
     shared = set.intersection(*(set(first) for first in firsts))
     if not shared:
         return None
-    at = min(shared, key=lambda where: where[1])
+    at = min(shared, key=lambda where: (where[1], where[0]))
     before, after, right = (first[at] for first in firsts)
     nonzero = right != 0
     return tuple(float((each[nonzero] == 0).float().mean()) for each in (before, after))  # type: ignore[return-value]

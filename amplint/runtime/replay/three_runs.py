@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from amplint.model.events import AutocastEnter, Event, ObjectFacts, Region, Scale, ZeroGrad
 from amplint.model.references import reference
@@ -30,6 +31,16 @@ _TORCH_ERRORS = (RuntimeError, AssertionError, ValueError)
 """What torch raises on a misuse."""
 
 
+class _Problem(NamedTuple):
+    """What sets the small problem of one play apart: see `amplint.runtime.training.toy_problem.ToyProblem`."""
+
+    optimizers: tuple[str, ...]
+    overflowing: tuple[str, ...]
+    magnitude: float
+    island: bool
+    recheck: bool
+
+
 @dataclass(frozen=True)
 class Trial:
     """Plays the two paths, and the reference."""
@@ -44,6 +55,11 @@ class Trial:
     """What the fix does to losses, by site."""
     by_scalers: bool = False
     """Whether the fix leaves steps of infinite gradients to the scalers: what is meant is then told by its path."""
+
+    @cached_property
+    def _played(self) -> dict[_Problem, Trio]:
+        """What was played already: the runs on one problem are the same each time."""
+        return {}
 
     @property
     def events(self) -> list[Event]:
@@ -85,13 +101,20 @@ class Trial:
             overflowing = [name for name in sorted(scaled) if name != spared]
         if recheck or (everywhere and not any(isinstance(event, Scale) for event in self.events)):
             overflowing = []
+        how = _Problem(tuple(optimizers), tuple(overflowing), magnitude, island, recheck)
+        if how not in self._played:
+            self._played[how] = self._play(how)
+        return self._played[how]
+
+    def _play(self, how: _Problem) -> Trio:
+        """Run all three on a small problem."""
 
         def problem(device: str) -> ToyProblem:
             place = "cuda" if device == CUDA else "cpu"
             aside, again = (
-                (lambda: autocast(self._region(), device, True)) if each else None for each in (island, recheck)
+                (lambda: autocast(self._region(), device, True)) if each else None for each in (how.island, how.recheck)
             )
-            return ToyProblem(optimizers, overflowing, place, self.seed, magnitude, aside, again)
+            return ToyProblem([*how.optimizers], [*how.overflowing], place, self.seed, how.magnitude, aside, again)
 
         before = self._amp(self.before, problem(self.device), self._clipped[0])
         again = before.repeats_backward
