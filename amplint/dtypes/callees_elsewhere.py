@@ -3,13 +3,13 @@ regions and dtypes."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 import libcst as cst
 
 from amplint.dtypes.literals import joined
 from amplint.dtypes.shapes import shape_of, value_of
-from amplint.dtypes.values import Operation, Value, with_tensors
+from amplint.dtypes.values import Operation, Tensor, Value, with_tensors
 from amplint.file import File
 from amplint.model.caller_contexts import IN_BASES, OR_ATTRIBUTE, CallerContext, CallManner, Target, distinct
 from amplint.model.records import changed
@@ -20,6 +20,8 @@ from amplint.syntax.access_paths import literal_key, path_of
 from amplint.syntax.class_info import is_only_announced
 from amplint.syntax.loop_elements import paired
 
+_MOST_NAMES = 3
+"""From one name of an object to another one, so many times."""
 _MOST_TEXT = 200
 """So long a call may be to be read in another file with all that it is given."""
 
@@ -60,6 +62,8 @@ class CalleesElsewhere:
         if not told or len(told) < len(found):
             return None
         value = joined([value_of(shape) for each in told for shape in each.shapes])
+        if call.region is not None and call.region.widens and any(_runs_module(each.way.target) for each in told):
+            value = with_tensors(value, Tensor.maybe_widened)
         if all(each.sure for each in told):
             return value
         return with_tensors(value, lambda tensor: changed(tensor, sure=False))
@@ -87,7 +91,12 @@ class CalleesElsewhere:
         given = [] if self._is_chain(call.node.func) else given
         shapes = tuple((name, shape_of(value)) for name, value in given)
         for target in self._targets[call.node]:
-            yield CallManner(target, call.region, call.differentiates, shapes)
+            region = call.region
+            if region is not None and _runs_module(target):
+                region = changed(
+                    region, widens=False
+                )  # within the module that a library has prepared nothing is widened
+            yield CallManner(target, region, call.differentiates, shapes)
 
     def _entered(self, call: cst.CSTNode) -> cst.CSTNode:
         """Where the region around a call is entered; the call itself where that is the affair of a caller."""
@@ -110,9 +119,10 @@ class CalleesElsewhere:
 
     def _methods(self, func: cst.BaseExpression) -> list[Target]:
         """The methods that a call may run of what something in another file makes."""
-        if not isinstance(func, cst.Attribute) or path_of(func.value) == "self" or _is_common(func.attr.value):
+        if not isinstance(func, cst.Attribute) or path_of(func.value) == "self":
             return []
-        return self._made(func.value, func.attr.value)
+        targets = self._made(func.value, func.attr.value)
+        return [each for each in targets if _is_made_by_class(each)] if _is_common(func.attr.value) else targets
 
     def _in_bases(self, func: cst.Attribute) -> list[Target]:
         """The method of `super()`, if a base of another file has it."""
@@ -145,11 +155,11 @@ class CalleesElsewhere:
         found = [self._file.imports.place(meaning) for meaning in self._file.names.resolve(node)]
         return sorted({(str(path), name) for each in found if each is not None for path, name in [each]})
 
-    def _made(self, instance: cst.BaseExpression, method: str) -> list[Target]:
+    def _made(self, instance: cst.BaseExpression, method: str, hops: int = 0) -> list[Target]:
         """The methods that may be called on an object which something in another file makes, or functions that it holds."""
         callees = self._file.callees
         if isinstance(instance, cst.IfExp):
-            return [*self._made(instance.body, method), *self._made(instance.orelse, method)]
+            return [*self._made(instance.body, method, hops), *self._made(instance.orelse, method, hops)]
         instance = self._collection(_inside(instance))
         objects = [value for value in callees.objects.held(instance) if not self._is_unpacked(value)]
         key = literal_key(instance)
@@ -160,10 +170,24 @@ class CalleesElsewhere:
         }
         if held:
             return [Target(path, text, True, method) for path, text in sorted(held)]
+        same = self._first_name(instance, objects)
+        if same is not None and hops < _MOST_NAMES:
+            return self._made(same, method, hops + 1)
         whole = instance.value if key and isinstance(instance, cst.Subscript) else instance
         name = path_of(whole).rpartition(".")[2]
         element = f"[{key!r}]" if key else ""
         return [Target("", f"{name}{element}", True, method)] if name and self._is_given(whole) else []
+
+    def _first_name(
+        self, instance: cst.BaseExpression, objects: Sequence[cst.BaseExpression]
+    ) -> cst.BaseExpression | None:
+        """The name that an object had before it got the one that an expression calls it by: `model` of `net`, and of
+        `unwrap_model(model)`, where `net = model.module if is_wrapped else model`."""
+        if not isinstance(instance, (cst.Name, cst.Call)):
+            return None
+        behind = [_inside(self._file.callees.objects.unwrapped(each)) for each in objects or [instance]]
+        names = {path_of(each) for each in behind}
+        return behind[0] if len(names) == 1 and names.isdisjoint({"", path_of(instance)}) else None
 
     def _is_element(self, value: cst.BaseExpression) -> bool:
         """Whether a value stands in a display of a dict: it is what the key leads to, and no holder of it."""
@@ -242,6 +266,16 @@ def _inside(instance: cst.BaseExpression) -> cst.BaseExpression:
 
 def _path(source: Source) -> str:
     return str(source.place.path) if source.place is not None else source.path
+
+
+def _runs_module(target: Target) -> bool:
+    """Whether an object of another file is called, as modules are."""
+    return target.made and target.method in ("", "forward")
+
+
+def _is_made_by_class(target: Target) -> bool:
+    """Whether a method is one of what a class of another file makes, to judge by the case of its name: `VAE(...)`."""
+    return bool(target.file) and target.made and target.name.partition("(")[0].rpartition(".")[2][:1].isupper()
 
 
 _CONTAINERS = frozenset(name for kind in (dict, list, set, str) for name in dir(kind))

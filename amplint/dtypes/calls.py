@@ -113,9 +113,7 @@ class Calls(HigherOrder):
         if isinstance(base, Tensor):
             if base.dtype != precision.UNKNOWN and containers.is_asked_for(name, arguments.nodes):
                 return base  # an element of what a model gives back
-            if self._is_model(name, base, frame):
-                return self._leave(self._model(node, frame), node, arguments, frame)
-            if _is_of_object(base, name):
+            if self._is_model(name, base, frame) or _is_of_object(base, name) or vocabulary.UNWRAPS.search(name):
                 return self.apply(UNKNOWN, node, name, arguments, frame)
             return self.torch_call(name, node, arguments.of_method(func.value, base), frame)
         if isinstance(base, Record):
@@ -157,6 +155,11 @@ class Calls(HigherOrder):
         return self.invoke(Closure(method, None, frame.this), arguments, frame, name)
 
     def apply(self, value: Value, node: cst.Call, called: str, arguments: Arguments, frame: StackFrame) -> Value:
+        if frame.widens and (isinstance(value, (Layer, Instance, Closure)) or self._is_model(called, value, frame)):
+            return self._maybe_widened(value, node, called, arguments, frame)
+        return self._apply(value, node, called, arguments, frame)
+
+    def _apply(self, value: Value, node: cst.Call, called: str, arguments: Arguments, frame: StackFrame) -> Value:
         if isinstance(value, Choice):
             made = [each for each in value.used if not self._is_excluded(each, node)]
             return joined([self.apply(each, node, called, arguments, frame) for each in made or value.used])
@@ -180,8 +183,25 @@ class Calls(HigherOrder):
             return self.invoke(Closure(method, None, value), arguments, frame, loss)
         if self._is_model(called, value, frame):
             return self._leave(self._model(node, frame), node, arguments, frame)
+        given = _handed_back(called, arguments)
+        if given is not None:
+            return given
         result = self._leave(no_result(*arguments.all), node, arguments, frame)
         return self.record("call", arguments, result, node, frame)
+
+    def _maybe_widened(
+        self, value: Value, node: cst.Call, called: str, arguments: Arguments, frame: StackFrame
+    ) -> Value:
+        """What a module gives back where a library makes float32 of it if it has prepared the module, which nobody says.
+
+        Nothing is widened within a module, nor what another method than `forward` gives back.
+        """
+        around, owner = frame.regions, value.bound if isinstance(value, Closure) else None
+        if not isinstance(value, Closure) or (owner is not None and self.classes.of(owner.cls).is_module):
+            frame.regions = tuple(changed(region, widens=False) for region in around)
+        result = self._apply(value, node, called, arguments, frame)
+        frame.regions = around
+        return result if isinstance(value, Closure) else with_tensors(result, Tensor.maybe_widened)
 
     def _is_excluded(self, option: Value, call: cst.Call) -> bool:
         """Whether an option of the object keeps a module apart from the place that calls one of several."""
@@ -230,6 +250,8 @@ class Calls(HigherOrder):
     def _is_model(self, called: str, value: Value, frame: StackFrame) -> bool:
         if not isinstance(value, Tensor) or value.dtype != precision.UNKNOWN or frame.region is None:
             return False
+        if vocabulary.UNWRAPS.search(called):
+            return False
         return vocabulary.MODEL.search(called) is not None or called in self._set_in_modes
 
     @cached_property
@@ -251,6 +273,16 @@ def _layer_derived_from(info: ClassInfo) -> str:
     module, _, kind = next(iter(info.foreign_bases), "").rpartition(".")
     is_layer = len(info.foreign_bases) == 1 and module == "torch.nn" and kind in layers.LAYERS
     return kind if is_layer and not any("forward" in each.inert for each in info.lineage) else ""
+
+
+def _handed_back(called: str, arguments: Arguments) -> Value | None:
+    """What a function out of sight, to judge by its name, gives back of what it is given: models, wrapped or unwrapped."""
+    given = arguments.values
+    if given and vocabulary.UNWRAPS.search(called):
+        return given[0]
+    if any(isinstance(each, (Instance, Layer, Choice)) for each in given) and vocabulary.HANDED_OUT.search(called):
+        return Items(given) if len(given) > 1 else given[0]
+    return None
 
 
 def _is_of_object(base: Tensor, method: str) -> bool:

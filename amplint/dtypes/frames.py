@@ -80,6 +80,11 @@ class StackFrame:
         return None
 
     @property
+    def widens(self) -> bool:
+        """Whether what a model gives back that is called here may have been made float32: see `Region.widens`."""
+        return bool(self.regions) and any(region.widens for region in self.regions)
+
+    @property
     def differentiates(self) -> bool:
         """Whether gradients are recorded."""
         return not self.regions or all(region.device != "grad" for region in self.regions)

@@ -28,6 +28,7 @@ from amplint.dtypes.values import (
     with_tensors,
 )
 from amplint.model import vocabulary
+from amplint.model.torch import layers
 from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.class_info import is_only_announced
 from amplint.syntax.classes import Classes
@@ -102,7 +103,10 @@ class Functions(ArgumentPassing):
     def attribute_of(self, instance: Instance, name: str, frame: StackFrame) -> Value:
         if name in instance.attributes:
             return self._placed_here(read(instance.attributes[name]))
-        method = self.classes.of(instance.cls).method(name)
+        info = self.classes.of(instance.cls)
+        method = info.method(name)
+        if name in layers.WRAPPED and method is None and info.closed and not info.values(name):
+            return instance  # a wrapper around it is taken off
         if method is None or is_only_announced(method):  # a subclass has it, in whichever file
             return UNKNOWN
         bound = Closure(method, None, instance)

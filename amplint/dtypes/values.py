@@ -73,6 +73,10 @@ class Tensor:
         """
         return changed(self, **{"made": node, "core": node, "peak": None, "maker": None, **changes})
 
+    def maybe_widened(self) -> Tensor:
+        """The same value where a library may have made float32 of it."""
+        return changed(self, dtype=precision.UNKNOWN, half_at=None) if self.dtype in precision.ANY_HALF else self
+
     def placed(self, keep: Callable[[cst.CSTNode], bool]) -> Tensor:
         """The same value without the nodes that are not to be kept."""
         gone: dict[str, Any] = {

@@ -161,10 +161,11 @@ def _way(way: CallManner) -> list[Any]:
 
 def _read_way(value: Any) -> CallManner:
     (file, name, made, method, switch, given, lookup), region, differentiates, arguments = value
-    texts = _text(method), _text(switch)
-    target = Target(_text(file), _text(name), bool(made), *texts, _as_tuples(given), _text(lookup))
-    device, dtype, enabled, cached = ("", "", "", True) if region is None else region
-    entered = None if region is None else Region(_text(device), _text(dtype), _text(enabled), bool(cached))
+    looked_up = _text(method), _text(switch), _as_tuples(given), _text(lookup)
+    target = Target(_text(file), _text(name), bool(made), *looked_up)
+    device, dtype, enabled, cached, widens = ("", "", "", True, False) if region is None else region
+    texts = _text(device), _text(dtype), _text(enabled)
+    entered = None if region is None else Region(*texts, bool(cached), bool(widens))
     return CallManner(
         target, entered, bool(differentiates), tuple((_text(key), _as_tuples(shape)) for key, shape in arguments)
     )

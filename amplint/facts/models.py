@@ -23,7 +23,7 @@ _MAKERS = re.compile(
 """What functions are called that make a model, or do something to one, and run none."""
 _PASSES = frozenset("forward forward_features encode_image encode_text get_image_features get_text_features".split())
 """Methods of a model that compute its outputs, or what they are compared by."""
-_UNWRAPS = re.compile(r"unwrap|^get_model$|de_?parallel", re.IGNORECASE)
+_GIVES_MODEL = re.compile(rf"^get_model$|{vocabulary.UNWRAPS.pattern}")
 """What helpers are called that give back the module in a wrapper of it."""
 _AVERAGED = re.compile(r"(^|[._])(ema|swa)([._]|$)", re.IGNORECASE)
 """What averages of a model's weights are called: `ema.module` stands for the model where another name does."""
@@ -75,7 +75,7 @@ class Models:
                     node = first.value
                 case cst.Call(func=cst.Attribute(value=base, attr=cst.Name(value=name))) if name in layers.SAME_MODULE:
                     node = base
-                case cst.Call(args=[only]) if _UNWRAPS.search(called_name(node)) and not only.keyword:
+                case cst.Call(args=[only]) if _GIVES_MODEL.search(called_name(node)) and not only.keyword:
                     node = only.value
                 case cst.Attribute(value=base, attr=cst.Name(value=name)) if name in layers.WRAPPED:
                     node = base

@@ -25,13 +25,15 @@ class Region:
 
     `device` is a device type ("cuda"), `dtype` a name of torch ("float16", the device's default filled in; "half" where a run
     chooses float16 or bfloat16), each "?" when unknown. `enabled` is "yes", "no", or "maybe" for a flag; `cached` is whether
-    weights are cast only once. A region without gradients (`no_grad`) is also one, with device "grad" and enabled "no".
+    weights are cast only once; `widens`, whether it is that of a library which makes float32 of what the models that it has
+    prepared give back. A region without gradients (`no_grad`) is also one, with device "grad" and enabled "no".
     """
 
     device: str
     dtype: str
     enabled: str
     cached: bool = True
+    widens: bool = False
 
     @property
     def lowers(self) -> bool:

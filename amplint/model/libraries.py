@@ -51,7 +51,8 @@ LIBRARIES = (
         "`unscale_gradients` unscale, `autocast` is a region; torch's own clips and readings of gradients in between are "
         "findings, and so is a checkpoint that has the optimizer and not the scaler, a schedule that `prepare` was not given "
         "with its optimizer, and a plain `loss.backward()` before the step of an optimizer that it was given; a clip is replaced "
-        "by the accelerator's",
+        "by the accelerator's; what a model gives back that `prepare` may have wrapped is not taken for float16, for it is made "
+        "float32",
         "a precision that the text does not tell, bfloat16, DeepSpeed and Megatron plugins; what `prepare` returns steps and "
         "skips on its own",
         told=(
@@ -65,7 +66,8 @@ LIBRARIES = (
         "Lightning, Fabric",
         ("lightning", "pytorch_lightning", "lightning_fabric"),
         '`Fabric(precision="16-mixed")`: `backward` scales, `clip_gradients` unscales; torch\'s own clips and readings of '
-        'gradients in between are findings. Where a file makes a `Trainer(precision="16-mixed")`: the steps of the '
+        "gradients in between are findings; what a model gives back that `setup` may have wrapped is made float32. "
+        'Where a file makes a `Trainer(precision="16-mixed")`: the steps of the '
         "`LightningModule`s that it defines, makes or imports run in a region of float16, gradients are scaled in "
         "`on_after_backward` and after `manual_backward`, and unscaled from `on_before_optimizer_step` on; `clip_gradients` "
         "does not unscale in manual optimisation, and a plain `loss.backward()` there is a finding",

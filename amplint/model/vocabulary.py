@@ -89,6 +89,8 @@ HANDED_OUT = re.compile(
     r"^(prepare(_(model|optimizer|scheduler|data_loader))?|setup(_(module|optimizers|dataloaders))?|initialize|boost)$"
 )
 """What libraries call the methods that return what they were given, wrapped."""
+UNWRAPS = re.compile(r"(^|_)unwrap(_(model|ddp|distributed|module|parallel))?$|(de|un)_?parallel(i[sz]e)?(_model)?$")
+"""What functions are called that give back the model in the wrapper that they are given."""
 MODEL = _any(
     r"(^|[\W_])(models?|nets?|networks?|generator|discriminator|critic|classifier)(_|\d|$)|(^|[\W_])net(?-i:[A-Z])$"
 )

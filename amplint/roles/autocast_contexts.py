@@ -25,6 +25,8 @@ from amplint.syntax.tree import Tree
 
 _NO_GRAD = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad"})
 _GENERATED = frozenset({"contextlib.contextmanager", "contextlib.asynccontextmanager"})
+_WIDENS = "GIVES_BACK_FLOAT32"
+"""The attribute by which a wrapper says that what the prepared models of a library give back is made float32."""
 _MAX_DEPTH = 8
 
 
@@ -213,7 +215,12 @@ class Contexts(RegionMakers):
                     around = self._entries(pause, depth + 1)
                     given.append(self._made(around[-1][1], helper, args, depth + 1) if around else None)
         region = either(given) if given else None
-        return changed(region, enabled="no") if region is not None and self._is_switched_off(args, helper) else region
+        if region is None:
+            return None
+        owner = self._classes.owner(helper)
+        if owner is not None and owner.values(_WIDENS):
+            region = changed(region, widens=True)
+        return changed(region, enabled="no") if self._is_switched_off(args, helper) else region
 
     def _made(
         self, node: cst.BaseExpression, helper: cst.FunctionDef, args: Sequence[cst.Arg], depth: int

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import libcst as cst
 
+from amplint.model import vocabulary
 from amplint.model.torch import layers
 from amplint.roles.roles import Roles
 from amplint.roles.scaler_wrappers import ScalerWrappers
-from amplint.syntax.access_paths import displayed, path_of
+from amplint.syntax.access_paths import called_name, displayed, path_of
 from amplint.syntax.class_info import is_only_announced
 from amplint.syntax.classes import Classes, ClassInfo
 from amplint.syntax.names import Names
@@ -50,10 +51,11 @@ class ObjectClasses:
         return found
 
     def unwrapped(self, value: cst.BaseExpression) -> cst.BaseExpression:
-        """The module that an expression gives back: `net` of `net.cuda()`, `DataParallel(net)` and `torch.compile(net)`."""
+        """The module that an expression gives back: `net` of `net.cuda()`, `DataParallel(net)` and `unwrap_model(net)`."""
         while type(value) is cst.Call:
             func = value.func
-            if value.args and self._names.all_in(func, layers.WRAPPERS):
+            hands_on = self._names.all_in(func, layers.WRAPPERS) or vocabulary.UNWRAPS.search(called_name(value))
+            if value.args and hands_on:
                 value = value.args[0].value
             elif type(func) is cst.Attribute and func.attr.value in layers.SAME_MODULE:
                 value = func.value

@@ -185,7 +185,8 @@ def either(regions: Sequence[Region | None]) -> Region | None:
     same = all(region.enabled == first.enabled for region in known)
     certain = same and (len(known) == len(regions) or first.enabled == "no")
     cached = all(region.cached for region in known)
-    return Region(device, dtype, first.enabled if certain else "maybe", cached)
+    widens = any(region.widens for region in known)
+    return Region(device, dtype, first.enabled if certain else "maybe", cached, widens)
 
 
 def _own_device(meanings: frozenset[str]) -> str:

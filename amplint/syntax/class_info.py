@@ -96,6 +96,11 @@ class ClassInfo:
         return [value for info in self.lineage for value in info.attributes.get(attribute, ())]
 
     @property
+    def is_module(self) -> bool:
+        """Whether it is derived from `torch.nn.Module` where that can be seen."""
+        return any("torch.nn.Module" in info.base_names for info in self.lineage)
+
+    @property
     def closed(self) -> bool:
         """Whether the source of every base is at hand, or holds nothing of AMP: no method comes from elsewhere."""
         return not self.foreign_bases

@@ -30,6 +30,10 @@ def Accelerator(
                     return Scaling()
 
 class Scaling:
+    GIVES_BACK_FLOAT32 = (
+        True  # what `prepare` has wrapped: `forward` computes in the region, and its results are widened
+    )
+
     def __init__(self):
         self.scaler = torch.amp.GradScaler("cuda")
 

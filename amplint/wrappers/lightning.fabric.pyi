@@ -21,6 +21,8 @@ def Fabric(
                 return Scaling()
 
 class Scaling:
+    GIVES_BACK_FLOAT32 = True  # what `setup` has wrapped: `forward` computes in the region, and its results are widened
+
     def autocast(self):
         return torch.autocast("cuda", dtype=torch.float16)
 

@@ -269,6 +269,41 @@ def test_accelerate_skips_for_prepared_schedules_alone() -> None:
     assert len(run.norms) == ROUNDS - 1, "one step was skipped"
 
 
+def prepared_by_accelerate(model: Any) -> tuple[Any, Any]:
+    accelerate = pytest.importorskip("accelerate")
+    accelerate.state.AcceleratorState._reset_state(True)
+    accelerator = accelerate.Accelerator(cpu=True, mixed_precision="bf16")
+    return accelerator.prepare(model), accelerator.autocast
+
+
+def set_up_by_fabric(model: Any) -> tuple[Any, Any]:
+    fabric = pytest.importorskip("lightning.fabric").Fabric(accelerator="cpu", devices=1, precision="bf16-mixed")
+    return fabric.setup(model), fabric.autocast
+
+
+@pytest.mark.parametrize("library", [prepared_by_accelerate, set_up_by_fabric])
+def test_what_a_prepared_model_gives_back_is_float32(library: Callable[[Any], tuple[Any, Any]]) -> None:
+    """Its layers compute in the region, also where nobody enters one."""
+    within: list[Any] = []
+
+    class Model(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(4, 2)
+
+        def forward(self, x: Any) -> Any:
+            logits = self.layer(x)
+            within.append(logits.dtype)
+            return {"logits": logits}
+
+    model, autocast = library(Model())
+    given_back = [model(torch.ones(3, 4))["logits"].dtype]
+    with autocast():
+        given_back.append(model(torch.ones(3, 4))["logits"].dtype)
+    assert within == [torch.bfloat16] * 2
+    assert given_back == [torch.float32] * 2
+
+
 def test_accelerate_unscales_in_every_micro_batch_in_which_it_clips() -> None:
     accelerator = scaling_accelerator(gradient_accumulation_steps=2)
     run = Run()
