@@ -166,13 +166,20 @@ def _may_reinterpret(name: str, arguments: Arguments) -> bool:
     return name == "view" and len(given) == 1 and not isinstance(given[0], (Number, Items))
 
 
+_SETTINGS = frozenset(
+    "reduction size_average reduce dim keepdim ignore_index label_smoothing log_target full eps margin beta delta swap".split()
+)
+"""Keywords of what is no tensor, whatever gives it its value, and promotes nothing."""
+
+
 def _inputs(name: str, arguments: Arguments) -> list[Tensor]:
     if _may_reinterpret(name, arguments):
         return []
     if name in _OF_FIRST:
         first = arguments.get(0, "input", "self")
         return [] if first is None else list(tensors(first))
-    return arguments.tensors
+    given = (value for keyword, value in arguments.keywords.items() if keyword not in _SETTINGS)
+    return [tensor for value in (*arguments.values, *given) for tensor in tensors(value)]
 
 
 def _explicit(arguments: Arguments) -> str:

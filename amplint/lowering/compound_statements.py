@@ -244,7 +244,8 @@ class BlockReader:
         on, switch = Scoped(self._site(item), region, body), self._program.contexts.chosen_by(item.item)
         if switch is None:
             return on
-        option = option_asked_again(self._conditions.read(switch.test), switch.wanted, body)
+        fields = self._program.fields_asked(item)
+        option = option_asked_again(self._conditions.read(switch.test), switch.wanted, body, fields)
         off = body if switch.leaves_out else Scoped(on.site, changed(region, enabled="no"), body)
         return Branch(option, on, off) if option is not None else on
 

@@ -100,20 +100,26 @@ def _is_left_to_scaler(asking: list[Event | Call | Jump], plain: list[Event | Ca
     )
 
 
-def option_asked_again(condition: Condition, wanted: bool, body: Node) -> Condition | None:
+def option_asked_again(condition: Condition, wanted: bool, body: Node, fields: frozenset[str]) -> Condition | None:
     """What else must hold than that AMP is on; None unless it holds all through a run, or never, and a block asks for it, too.
 
     Args:
         condition: what is asked.
         wanted: how it must come out.
         body: the block.
+        fields: the attributes that functions of the file ask for, which the block may call.
     """
     parts = tuple(part for part in _needed(condition, wanted) if not is_about_amp(part))
     option = parts[0] if len(parts) == 1 else Both(parts)
     options, waiting = frozenset[str]() if is_varying(option) else _options(option), [body]
+    own = {each.rpartition(".")[2] for each in mentioned(option) if each.startswith("self.")}
     while waiting and options:
         node = waiting.pop()
-        if isinstance(node, Branch) and options & _options(node.condition):
+        asked = [node.condition] if isinstance(node, Branch) else []
+        is_called = isinstance(node, Call)
+        if isinstance(node, Call):  # the function that is given an option asks for it
+            asked += [each for _, each in node.conditions]
+        if any(options & _options(each) for each in asked) or (is_called and not own.isdisjoint(fields)):
             return option
         waiting += parts_of(node)
     return None

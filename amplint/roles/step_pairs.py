@@ -115,8 +115,18 @@ class Steppers:
         if path_of(node) == "None" or not names:
             return set()
         values = list(self._roles.values(node)) or list(self.flow.given(node)) or self._roles.collections(node)
-        found = (self._objects(value, names - 1) or {id(value)} for value in values)
-        return set().union(*found)
+        found: set[int] = set()
+        for value in values:
+            part = self._part(value, path_of(node))
+            found |= {id(part)} if part is not None else self._objects(value, names - 1) or {id(value)}
+        return found
+
+    def _part(self, value: cst.BaseExpression, path: str) -> cst.BaseExpression | None:
+        """Where a name stands among those that share out what a call gives back: `model` in `model, optimizer = build()`."""
+        assign = self._tree.parent(value) if type(value) is cst.Call else None
+        targets = [each.target for each in assign.targets] if type(assign) is cst.Assign else []
+        parts = [each.value for target in targets if isinstance(target, cst.Tuple) for each in target.elements]
+        return next((each for each in parts if path_of(each) == path), None)
 
     def _arguments(self, name: cst.Name) -> Iterator[cst.BaseExpression]:
         """What the calls in this file give for a parameter."""
