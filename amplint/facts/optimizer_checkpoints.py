@@ -94,7 +94,9 @@ class OptimizerStates:
             names = []
         return self._flow.reads(names[0], value) if len(names) == 1 and names[0] else [value]
 
-    def _placed(self, optimizer: cst.BaseExpression, value: cst.BaseExpression) -> SavedState | None:
+    def _placed(
+        self, optimizer: cst.BaseExpression, value: cst.BaseExpression, is_inner: bool = False
+    ) -> SavedState | None:
         """What a state is put into, seen from its expression outwards."""
         for use in self._flow.uses(value):
             match use.node:
@@ -111,15 +113,29 @@ class OptimizerStates:
                         is_open = any(arg.star for arg in call.args)
                         return SavedState(optimizer, call, None, "", "<file>", True, False, is_open)
                 case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript() as target)]):
-                    return self._put(optimizer, target)
+                    return self._put(optimizer, target, is_inner)
         return None
 
-    def _put(self, optimizer: cst.BaseExpression, target: cst.Subscript) -> SavedState | None:
-        """A state that is put under a key of something."""
+    def _put(self, optimizer: cst.BaseExpression, target: cst.Subscript, is_inner: bool) -> SavedState | None:
+        """A state, or a dict with one (`is_inner`), that is put under a key of something."""
         path = path_of(target.value)
         if not self._is_spelled(target) or not path or isinstance(target.value, cst.Subscript):
             return None
-        return SavedState(optimizer, target, None, literal_key(target), path, *self._fate(path, target))
+        saved, returned, is_open = self._fate(path, target)
+        outer = None if saved or returned or is_inner else self._put_further(optimizer, path, target)
+        return outer or SavedState(optimizer, target, None, literal_key(target), path, saved, returned, is_open)
+
+    def _put_further(self, optimizer: cst.BaseExpression, path: str, place: cst.CSTNode) -> SavedState | None:
+        """A state in a dict that becomes an element of another one: `checkpoint["optimizers"] = states`."""
+        for mention in self._flow.reads(path, place):
+            match self._flow.use(mention).node:
+                case cst.DictElement():
+                    return self._placed(optimizer, mention, is_inner=True)
+                case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=whole))]) if (
+                    path_of(whole) != path
+                ):
+                    return self._placed(optimizer, mention, is_inner=True)
+        return None
 
     def _held(
         self, optimizer: cst.BaseExpression, holder: cst.BaseExpression, entry: cst.DictElement | cst.Arg

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import islice
 
 import libcst as cst
 
@@ -85,7 +86,7 @@ class SaveHelpers:
             if path.startswith("self."):
                 found = self._kept(path.removeprefix("self."), callee)
             else:
-                found = _argument(call, callee.node, path)
+                found = self._argument(call, callee.node, path)
             for node in found:
                 for member in self.members(node):
                     yield from self._chosen(member)
@@ -139,9 +140,25 @@ class SaveHelpers:
         if info is None or callee.made is None:
             return
         init = (self._classes.instance_of(callee.made) or info).method("__init__")
+        attribute, _, part = attribute.partition(".")
         for value in map(_copied, info.values(attribute)):
             if isinstance(value, cst.Name) and init is not None:
-                yield from _argument(callee.made, init, value.value)
+                yield from self._argument(callee.made, init, f"{value.value}.{part}" if part else value.value)
+
+    def _argument(self, call: cst.Call, function: cst.FunctionDef, path: str) -> Iterator[cst.BaseExpression]:
+        """What a call gives for a parameter, or what an attribute of it is there: `self.optimizer` of `save(self)`."""
+        name, _, part = path.partition(".")
+        for given in _argument(call, function, name):
+            if part:
+                yield from self._mentioned(f"{path_of(given)}.{part}", call)
+            else:
+                yield given
+
+    def _mentioned(self, path: str, call: cst.Call) -> Iterator[cst.BaseExpression]:
+        """The first mention of an attribute in the class, or else the function, around a call."""
+        around = self._tree.enclosing(call, cst.ClassDef if path.startswith("self.") else cst.FunctionDef)
+        mentions = self._tree.find(cst.Attribute, around=around) if around is not None else ()
+        yield from islice((each for each in mentions if path_of(each) == path), 1)
 
 
 def states_taken(function: cst.FunctionDef) -> Iterator[str]:
@@ -201,8 +218,10 @@ def _seen_outside(path: str, call: cst.Call, callee: Callee) -> str:
     """What a function that makes a call calls the object that is `path` to the function which it runs; empty for nothing."""
     if path.startswith("self."):
         return path if callee.receiver == "self" else ""
-    given = next(_argument(call, callee.node, path), None)
-    return path_of(given) if given is not None else ""
+    name, _, part = path.partition(".")
+    given = next(_argument(call, callee.node, name), None)
+    whole = path_of(given) if given is not None else ""
+    return f"{whole}.{part}" if whole and part else whole
 
 
 def _argument(call: cst.Call, function: cst.FunctionDef, name: str) -> Iterator[cst.BaseExpression]:

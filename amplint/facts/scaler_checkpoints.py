@@ -226,9 +226,10 @@ class ScalerStates:
 
 
 def is_flag(value: cst.BaseExpression) -> bool:
-    """Whether a value is plainly a flag: a comparison, a negation, `True` or `False`.
+    """Whether a value is plainly a flag: a comparison, a negation, a text, `True` or `False`.
 
     Args:
         value: the expression.
     """
-    return isinstance(value, (cst.Comparison, cst.UnaryOperation)) or path_of(value) in ("True", "False")
+    plain = (cst.Comparison, cst.UnaryOperation, cst.SimpleString, cst.FormattedString)
+    return isinstance(value, plain) or path_of(value) in ("True", "False")
