@@ -110,7 +110,7 @@ class RegionSettings:
         if isinstance(node, (cst.IfExp, cst.Subscript, cst.Call)):
             parts = self._values.behind(node) or self._values.returned(node)
         else:
-            parts = self.values(node)
+            parts = self.values(node) or (self._values.behind(node) if isinstance(node, cst.Name) else [])
         if not parts or depth > _MOST_STEPS:
             return {"?"}
         return {dtype for part in parts for dtype in self._dtypes(part, depth + 1)}
