@@ -113,6 +113,8 @@ class Calls(HigherOrder):
         if isinstance(base, Tensor):
             if base.dtype != precision.UNKNOWN and containers.is_asked_for(name, arguments.nodes):
                 return base  # an element of what a model gives back
+            if vocabulary.PASSES.search(name) and self._is_model(_last_name(func.value), base, frame):
+                return self._leave(self._model(node, frame), node, arguments, frame)
             if self._is_model(name, base, frame) or _is_of_object(base, name) or vocabulary.UNWRAPS.search(name):
                 return self.apply(UNKNOWN, node, name, arguments, frame)
             return self.torch_call(name, node, arguments.of_method(func.value, base), frame)
@@ -273,6 +275,11 @@ def _layer_derived_from(info: ClassInfo) -> str:
     module, _, kind = next(iter(info.foreign_bases), "").rpartition(".")
     is_layer = len(info.foreign_bases) == 1 and module == "torch.nn" and kind in layers.LAYERS
     return kind if is_layer and not any("forward" in each.inert for each in info.lineage) else ""
+
+
+def _last_name(node: cst.BaseExpression) -> str:
+    """What an object is called: `model` of `self.model`; empty for what is no name."""
+    return dotted(node).rpartition(".")[2]
 
 
 def _handed_back(called: str, arguments: Arguments) -> Value | None:

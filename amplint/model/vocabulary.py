@@ -95,6 +95,8 @@ MODEL = _any(
     r"(^|[\W_])(models?|nets?|networks?|generator|discriminator|critic|classifier)(_|\d|$)|(^|[\W_])net(?-i:[A-Z])$"
 )
 """What a whole model is called."""
+PASSES = re.compile(r"^_?(forward|encode|decode|embed|extract|infer|predict)|inference|logits$|features$")
+"""What methods of a model are called that compute with its layers."""
 HAS_MODEL = _any(r"model|net(\d|_|$)|module|fsdp|ddp", MODEL.pattern)
 """What may hold a model, or be a part of one."""
 WEIGHTS = _any(r"(^|_)(module|ema|weights?|state_?dict|params)(_|$)", MODEL.pattern)
