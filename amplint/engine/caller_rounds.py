@@ -3,6 +3,7 @@ no file gives another one anything new."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -73,7 +74,8 @@ class CallerRounds:
             self._given[position] = told[path]
             item, data = self._found[position], self._content(position)
             asked = any(isinstance(each, ResultElsewhere) or each.asks for each in told[path])
-            if not is_notebook(item.display) and (asked or self._concerned(item, data) or self._hands_on(item)):
+            is_due = asked or self._concerned(item, data) or self._hands_on(item) or self._has_heirs(item, told[path])
+            if not is_notebook(item.display) and is_due:
                 due.append(EnteredFile(position, data, told[path]))
         return due
 
@@ -94,6 +96,18 @@ class CallerRounds:
         near = graph.imported_through_packages(item.path)
         far = near.union(*map(graph.imported_through_packages, near))
         return any(self._concerned(item, graph.data(each)) for each in far)
+
+    def _has_heirs(self, item: FoundFile, told: Sequence[FromElsewhere]) -> bool:
+        """Whether a class that others enter has a subclass in a file that asks how it is entered: the methods of that may run."""
+        entered = (each.target for each in told if isinstance(each, CallerContext))
+        names = sorted({re.escape(target.name) for target in entered if target.made and target.name.isidentifier()})
+        if not names:
+            return False
+        derived = re.compile(rf"^[ \t]*class\s+\w+\([^)]*\b({'|'.join(names)})\b".encode(), re.MULTILINE)
+        graph = self._links.graph
+        users = sorted(graph.users(item.path) - {item.path})
+        heirs = (each for each in users if graph.content(each).matches(derived))
+        return any(self._concerned(item, graph.data(each)) for each in heirs)
 
     def _concerned(self, item: FoundFile, data: bytes) -> bool:
         return is_concerned(data, item.settings, item.path)

@@ -113,3 +113,36 @@ def test_a_subclass_that_switches_the_region_off(tmp_path: Path, mine: str, expe
     net = NET.format(method="compute", module="base", base="Base")
     net = net.replace("class Net(Base):\n", f"class Net(Base):\n    half = {mine}\n", 1).replace("\n\n\n", "\n\n", 1)
     assert found_in(project(tmp_path, base=base, net=net), select=("AMP302",)) == expected
+
+
+CALLED_FROM_ELSEWHERE = """
+import torch
+from net import Net
+
+
+def fit(loader, optimizer, scaler):
+    {made}
+    for x in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = net(x).mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+PLAIN_BASE = """
+from torch import nn
+
+
+class Base(nn.Module):
+    def forward(self, x):
+        return self.compute(x)
+"""
+
+
+@pytest.mark.parametrize(("made", "expected"), [("net = Net(8)", FOUND), ("net = torch.nn.Linear(8, 8)", set())])
+def test_a_base_in_which_nothing_of_amp_stands(tmp_path: Path, made: str, expected: set[str]) -> None:
+    """The region is entered in one file, leads to the base in another, and from there to the method in a third."""
+    net = NET.format(module="base", base="Base", method="compute")
+    root = project(tmp_path, base=PLAIN_BASE, net=net, script=CALLED_FROM_ELSEWHERE.format(made=made))
+    assert found_in(root, select=("AMP302",)) == expected
