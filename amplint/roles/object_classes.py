@@ -131,7 +131,9 @@ class ObjectClasses:
         if owner is None or not isinstance(call.func, cst.Attribute) or path_of(call.func.value) != "self":
             return None
         method = owner.method(call.func.attr.value)
-        infos = {self._classes.instance_of(value, abroad) for value in self._roles.flow.returned(method)}
+        returned = map(self.unwrapped, self._roles.flow.returned(method))
+        made = (each for value in returned for each in (type(value) is cst.Name and self.held(value)) or [value])
+        infos = {self._classes.instance_of(value, abroad) for value in made}
         return infos.pop() if len(infos) == 1 else None
 
     def _handed_on(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:

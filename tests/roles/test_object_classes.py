@@ -24,6 +24,12 @@ class Announced:
 """
 
 
+def made_by(body: str) -> str:
+    """A class one of whose methods makes what it keeps."""
+    keeps = "def __init__(self, given): self.it = self.make(given)"
+    return f"class T:\n    {keeps}\n    def make(self, given):\n        {body}\n    def f(self): use(self.it)\n"
+
+
 def class_of(code: str) -> str:
     """The class of `it` in the call of `use(it)`; empty when that is not known."""
     file = file_of(HEAD + code)
@@ -57,6 +63,19 @@ def class_of(code: str) -> str:
 )  # fmt: skip
 def test_an_object_that_is_handed_over(code: str, name: str) -> None:
     assert class_of(code) == name
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ("it = Other()\n        return it", "Other"),
+        ("it = Other()\n        return it.to(device)", "Other"),
+        ("if given: return given\n        return Other()", ""),
+        ("it = Other() if given else Saver()\n        return it", ""),
+    ],
+)
+def test_an_object_that_a_method_makes(body: str, name: str) -> None:
+    assert class_of(made_by(body)) == name
 
 
 SAVER = """
