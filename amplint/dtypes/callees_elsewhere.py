@@ -186,7 +186,7 @@ class CalleesElsewhere:
         if not isinstance(instance, (cst.Name, cst.Call)):
             return None
         behind = [_inside(self._file.callees.objects.unwrapped(each)) for each in objects or [instance]]
-        names = {path_of(each) for each in behind}
+        names = {path_of(each) if isinstance(each, (cst.Name, cst.Attribute)) else "" for each in behind}
         return behind[0] if len(names) == 1 and names.isdisjoint({"", path_of(instance)}) else None
 
     def _is_element(self, value: cst.BaseExpression) -> bool:

@@ -107,13 +107,18 @@ class RegionSettings:
             return {_DTYPES[name]}
         if depth and isinstance(node, cst.Name) and node.value == "None":
             return {EITHER_HALF}  # the default of the device
+        is_given = False
         if isinstance(node, (cst.IfExp, cst.Subscript, cst.Call)):
             parts = self._values.behind(node) or self._values.returned(node)
         else:
-            parts = self.values(node) or (self._values.behind(node) if isinstance(node, cst.Name) else [])
+            parts = self.values(node)
+        if not parts and isinstance(node, cst.Name):  # a parameter
+            parts, is_given = self._values.behind(node), True
         if not parts or depth > _MOST_STEPS:
             return {"?"}
-        return {dtype for part in parts for dtype in self._dtypes(part, depth + 1)}
+        found = {dtype for part in parts for dtype in self._dtypes(part, depth + 1)}
+        # Of a parameter, callers out of sight may give something else than the full precision that is its default.
+        return {"?"} if is_given and found.isdisjoint({*ANY_HALF, EITHER_HALF}) else found
 
     def device(self, node: cst.BaseExpression) -> str:
         """The device type that an expression names: CUDA where it may be that or the CPU, as what is there decides; "?" when
