@@ -94,15 +94,18 @@ class Steppers:
         """
         values = self._objects(optimizer)
         path = path_of(optimizer)
-        for pair in self.pairs:
-            others = self._objects(pair.optimizer)
-            same = bool(values & others) if values and others else last_part(path) == last_part(path_of(pair.optimizer))
-            if path and same:
-                return pair
+        found = [pair for pair in self.pairs if path and self._is_same(pair.optimizer, path, values)]
+        if found:  # the parameter of a function may be called like it, too
+            return next((pair for pair in found if path_of(pair.optimizer) == path), found[0])
         if depth < _MAX_CALLERS and isinstance(optimizer, cst.Name):
             steppers = (self.of(given, depth + 1) for given in self._arguments(optimizer))
             return next((each for each in steppers if each is not None), None)
         return None
+
+    def _is_same(self, optimizer: cst.BaseExpression, path: str, values: set[int]) -> bool:
+        """Whether an optimizer is made where another one is, or else is called alike."""
+        others = self._objects(optimizer)
+        return bool(values & others) if values and others else last_part(path) == last_part(path_of(optimizer))
 
     def _objects(self, node: cst.BaseExpression, names: int = _MAX_NAMES) -> set[int]:
         """The identities of the expressions that may have made what an expression names, through other names that it has."""
