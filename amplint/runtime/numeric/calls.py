@@ -86,10 +86,11 @@ class CallTerms(Terms):
         return self.unlisted(node, given.all, scope)
 
     def _read_given(self, node: cst.Call, scope: BodyScope) -> GivenValues:
-        return GivenValues(
-            tuple(self.read(arg.value, scope) for arg in node.args if arg.keyword is None),
-            tuple((arg.keyword.value, self.read(arg.value, scope)) for arg in node.args if arg.keyword is not None),
-        )
+        positional = tuple(self.read(arg.value, scope) for arg in node.args if arg.keyword is None)
+        named = ((arg.keyword.value, self.read(arg.value, scope)) for arg in node.args if arg.keyword is not None)
+        # Which reduction an option chooses is not known: the loss has a default.
+        told = ((name, value) for name, value in named if name != "reduction" or not isinstance(value, Operand))
+        return GivenValues(positional, tuple(told))
 
     # -- functions of the file -----------------------------------------------------------------------------------------
 
