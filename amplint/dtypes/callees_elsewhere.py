@@ -92,10 +92,8 @@ class CalleesElsewhere:
         shapes = tuple((name, shape_of(value)) for name, value in given)
         for target in self._targets[call.node]:
             region = call.region
-            if region is not None and _runs_module(target):
-                region = changed(
-                    region, widens=False
-                )  # within the module that a library has prepared nothing is widened
+            if region is not None and _runs_module(target):  # within what a library has prepared nothing is widened
+                region = changed(region, widens=False)
             yield CallManner(target, region, call.differentiates, shapes)
 
     def _entered(self, call: cst.CSTNode) -> cst.CSTNode:

@@ -113,7 +113,8 @@ class Calls(HigherOrder):
         if isinstance(base, Tensor):
             if base.dtype != precision.UNKNOWN and containers.is_asked_for(name, arguments.nodes):
                 return base  # an element of what a model gives back
-            if vocabulary.PASSES.search(name) and self._is_model(_last_name(func.value), base, frame):
+            is_pass = vocabulary.PASSES.search(name) and self._is_model(_last_name(func.value), base, frame)
+            if is_pass and not (name == "forward" and frame.widens):
                 return self._leave(self._model(node, frame), node, arguments, frame)
             if self._is_model(name, base, frame) or _is_of_object(base, name) or vocabulary.UNWRAPS.search(name):
                 return self.apply(UNKNOWN, node, name, arguments, frame)
@@ -199,11 +200,13 @@ class Calls(HigherOrder):
         Nothing is widened within a module, nor what another method than `forward` gives back.
         """
         around, owner = frame.regions, value.bound if isinstance(value, Closure) else None
-        if not isinstance(value, Closure) or (owner is not None and self.classes.of(owner.cls).is_module):
+        is_of_module = owner is not None and self.classes.of(owner.cls).is_module
+        if is_of_module or not isinstance(value, Closure):
             frame.regions = tuple(changed(region, widens=False) for region in around)
         result = self._apply(value, node, called, arguments, frame)
         frame.regions = around
-        return result if isinstance(value, Closure) else with_tensors(result, Tensor.maybe_widened)
+        is_pass = not isinstance(value, Closure) or (is_of_module and called == "forward")
+        return with_tensors(result, Tensor.maybe_widened) if is_pass else result
 
     def _is_excluded(self, option: Value, call: cst.Call) -> bool:
         """Whether an option of the object keeps a module apart from the place that calls one of several."""

@@ -137,6 +137,12 @@ class ContextValues:
             found += values
         return found
 
+    def given(self, name: cst.Name) -> list[cst.BaseExpression]:
+        """What the calls in sight give to the parameter that a name is; empty for other names, and where none gives anything."""
+        params = [each.node for each in self._names.bindings(name.value, name)]
+        found = [self._arguments.of(each) if isinstance(each, cst.Param) else [] for each in params]
+        return [value for each in found for value in each] if all(found) else []
+
     def _given(self, param: cst.Param) -> list[cst.BaseExpression]:
         """What the calls in sight give to a parameter, and its default."""
         return [*self._arguments.of(param), *([param.default] if param.default is not None else ())]

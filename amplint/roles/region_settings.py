@@ -112,12 +112,12 @@ class RegionSettings:
             parts = self._values.behind(node) or self._values.returned(node)
         else:
             parts = self.values(node)
-        if not parts and isinstance(node, cst.Name):  # a parameter
-            parts, is_given = self._values.behind(node), True
+        if not parts and isinstance(node, cst.Name):
+            parts, is_given = self._values.given(node), True
         if not parts or depth > _MOST_STEPS:
             return {"?"}
         found = {dtype for part in parts for dtype in self._dtypes(part, depth + 1)}
-        # Of a parameter, callers out of sight may give something else than the full precision that is its default.
+        # Callers out of sight may give something else than full precision.
         return {"?"} if is_given and found.isdisjoint({*ANY_HALF, EITHER_HALF}) else found
 
     def device(self, node: cst.BaseExpression) -> str:
