@@ -115,11 +115,10 @@ def option_asked_again(condition: Condition, wanted: bool, body: Node, fields: f
     own = {each.rpartition(".")[2] for each in mentioned(option) if each.startswith("self.")}
     while waiting and options:
         node = waiting.pop()
-        asked = [node.condition] if isinstance(node, Branch) else []
-        is_called = isinstance(node, Call)
-        if isinstance(node, Call):  # the function that is given an option asks for it
-            asked += [each for _, each in node.conditions]
-        if any(options & _options(each) for each in asked) or (is_called and not own.isdisjoint(fields)):
+        if isinstance(node, Branch) and options & _options(node.condition):
+            return option
+        # The function that is called may ask for what it is given, or for an attribute of its object.
+        if isinstance(node, Call) and (own & fields or any(options & _options(each) for _, each in node.conditions)):
             return option
         waiting += parts_of(node)
     return None
