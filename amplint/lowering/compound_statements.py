@@ -23,6 +23,7 @@ from amplint.model.event_graph import Branch, Loop, Node, Scoped, Seq, Try
 from amplint.model.events import GRADIENT, Assign, Region
 from amplint.model.records import changed
 from amplint.model.references import reference
+from amplint.syntax.access_paths import path_of
 from amplint.syntax.words import words
 
 ENTERS = frozenset({"enter_context", "enter_async_context"})
@@ -244,10 +245,15 @@ class BlockReader:
         on, switch = Scoped(self._site(item), region, body), self._program.contexts.chosen_by(item.item)
         if switch is None:
             return on
-        fields = self._program.fields_asked(item)
-        option = option_asked_again(self._conditions.read(switch.test), switch.wanted, body, fields)
+        option = option_asked_again(self._conditions.read(switch.test), switch.wanted, body, self._fields_asked(item))
         off = body if switch.leaves_out else Scoped(on.site, changed(region, enabled="no"), body)
         return Branch(option, on, off) if option is not None else on
+
+    def _fields_asked(self, item: cst.WithItem) -> frozenset[str]:
+        """The attributes that branches of the file ask for, by the names of the options that the object has them from, too."""
+        asked, owner = self._program.fields_asked(item), self._program.classes.owner(self._scope.node)
+        values = (value for name in asked for value in (owner.values(name) if owner is not None else ()))
+        return asked | {path_of(value).rpartition(".")[2] for value in values}
 
 
 def _is_leaving_branch(node: cst.If) -> bool:

@@ -231,7 +231,7 @@ class ConditionReader:
     def normal(self, node: cst.CSTNode) -> str:
         """A text that is equal for equal expressions, with references in angle quotes."""
         if is_reference(node):
-            reference = self._ref(node)
+            reference = self._reference(node)
             if reference:
                 return f"‹{reference}›"
         if type(node) is cst.Name:
@@ -241,11 +241,15 @@ class ConditionReader:
         return f"{type(node).__name__}({','.join(self.normal(child) for child in children(node))})"
 
     def _refs(self, node: cst.CSTNode) -> Iterator[str]:
-        if is_reference(node) and (reference := self._ref(node)):
+        if is_reference(node) and (reference := self._reference(node)):
             yield reference
             return
         for child in children(node):
             yield from self._refs(child)
+
+    def _reference(self, node: cst.BaseExpression) -> str:
+        other_name = self._settings.other_name(node) if type(node) is cst.Attribute else ""
+        return other_name or self._ref(node)
 
 
 def asks_for_trouble(node: cst.BaseExpression) -> bool:
