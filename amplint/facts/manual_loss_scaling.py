@@ -11,6 +11,7 @@ from amplint.file import File
 from amplint.model import vocabulary
 from amplint.model.literals import number
 from amplint.model.records import frozen
+from amplint.roles.gradients import is_gradient
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.nodes import within
 from amplint.syntax.words import words
@@ -111,7 +112,7 @@ class HandScaling:
         for node in (*self._tree.find(cst.AugAssign), *self._tree.find(cst.Assign), *self._tree.find(cst.Expr)):
             if not everywhere and self._tree.function(node) is not home:
                 continue
-            gradients = any(isinstance(each, cst.Attribute) and each.attr.value == "grad" for each in within(node))
+            gradients = any(map(is_gradient, within(node)))
             if gradients and self._divides(node, text):
                 yield node
 

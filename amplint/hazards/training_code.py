@@ -11,6 +11,7 @@ from amplint.lowering.compound_statements import ENTERS
 from amplint.lowering.program import Program
 from amplint.model.libraries import CALLS_FOR_EACH_BATCH
 from amplint.model.torch.names import AUTOCAST, GRAD_SCALER
+from amplint.roles.gradients import is_gradient
 from amplint.syntax.access_paths import called_name
 
 _PASSES = frozenset({"backward", "manual_backward"})
@@ -46,7 +47,7 @@ class TrainingCode:
         if "backward" in self._methods:
             return True
         clips = any("clip_grad" in name for name in self._methods)
-        reads = any(each.attr.value == "grad" for each in self._tree.find(cst.Attribute))
+        reads = any(map(is_gradient, self._tree.find(cst.Attribute)))
         acts = clips or reads or "step" in self._methods
         if not acts and not any(self._program.names.references(GRAD_SCALER | AUTOCAST)):
             return False

@@ -13,6 +13,7 @@ from amplint.lowering.provenance import Provenance, Read, arguments
 from amplint.model import vocabulary
 from amplint.model.events import GRADIENT, Clip, GradAccess, ZeroGrad
 from amplint.model.torch import names as torch_names
+from amplint.roles.gradients import is_gradient
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.nodes import children, is_reference
 from amplint.syntax.words import words
@@ -203,7 +204,7 @@ def is_grad(node: cst.BaseExpression) -> bool:
         node = node.func.value
     if type(node) is cst.Attribute and node.attr.value == "data":
         node = node.value
-    return type(node) is cst.Attribute and node.attr.value == "grad"
+    return is_gradient(node)
 
 
 def _chain(node: cst.CSTNode) -> list[cst.CSTNode]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.model.events import ADD
+from amplint.roles.gradients import is_gradient
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.nodes import within
 from amplint.syntax.value_flow import ValueFlow
@@ -46,7 +47,7 @@ def _is_whole(weights: cst.CSTNode, flow: ValueFlow) -> bool:
 
 
 def _gradients(node: cst.CSTNode) -> Iterator[cst.Attribute]:
-    return (each for each in within(node) if isinstance(each, cst.Attribute) and each.attr.value == "grad")
+    return (each for each in within(node) if isinstance(each, cst.Attribute) and is_gradient(each))
 
 
 def has_gradient(node: cst.CSTNode) -> bool:

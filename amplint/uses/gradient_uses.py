@@ -16,6 +16,7 @@ import libcst as cst
 from amplint.model import vocabulary
 from amplint.model.events import COMPARE, MEASURE
 from amplint.model.records import NamedTuple
+from amplint.roles.gradients import is_gradient
 from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.bindings import targets
 from amplint.syntax.nodes import within
@@ -84,7 +85,7 @@ class Readings:
         if root not in self._found:
             found = self._found[root] = {}
             for grad in self._tree.find(cst.Attribute, around=root):
-                if grad.attr.value == "grad":
+                if is_gradient(grad):
                     for at, verdict in self._verdicts(_Use(grad, None)).items():
                         if verdict in (MEASURE, COMPARE):
                             found[at] = (verdict, grad)
