@@ -64,7 +64,7 @@ class Callees:
         self._classes = classes
         self._imports = imports
         self._roles = roles
-        self.objects = ObjectClasses(tree, names, classes, roles)
+        self.objects = ObjectClasses(tree, names, classes, imports, roles)
         self._enter = enter
         self._known: dict[tuple[int, int, bool], tuple[cst.Call, Callee | None]] = {}
 
@@ -164,10 +164,7 @@ class Callees:
         self, instance: cst.BaseExpression, methods: tuple[str, ...], path: str, abroad: bool
     ) -> Callee | None:
         """The method that a call on an instance of a class whose source is at hand runs; also `abroad`, in another file."""
-        info = self.objects.class_of(instance, abroad)
-        if info is None or not path:
-            return None
-        found = next((method for name in methods if (method := info.method(name)) is not None), None)
+        found = self.objects.method_of(instance, methods, abroad) if path else None
         return self._callee(found, path, self._maker(instance)) if found is not None else None
 
     def _maker(self, instance: cst.BaseExpression) -> cst.Call | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from amplint.model import vocabulary
@@ -12,10 +14,13 @@ from amplint.syntax.access_paths import called_name, displayed, path_of
 from amplint.syntax.class_info import is_only_announced
 from amplint.syntax.classes import Classes, ClassInfo
 from amplint.syntax.names import Names
+from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
 
 _MAX_NAMES = 3
 """From an object to the name that it was given by, and so on, so many times."""
+_MAX_CALLS = 2
+"""From a call to the call whose result its function returns, so many times."""
 
 
 class ObjectClasses:
@@ -25,11 +30,12 @@ class ObjectClasses:
         tree: the file.
         names: what its names mean.
         classes: the classes in sight.
+        imports: leads to the functions of other files.
         roles: what its objects are.
     """
 
-    def __init__(self, tree: Tree, names: Names, classes: Classes, roles: Roles) -> None:
-        self._tree, self._names, self._classes, self._roles = tree, names, classes, roles
+    def __init__(self, tree: Tree, names: Names, classes: Classes, imports: Imports, roles: Roles) -> None:
+        self._tree, self._names, self._classes, self._imports, self._roles = tree, names, classes, imports, roles
         self._wrappers = ScalerWrappers(tree, classes, roles)
 
     def held(self, instance: cst.BaseExpression) -> list[cst.BaseExpression]:
@@ -72,23 +78,69 @@ class ObjectClasses:
         """
         return self._class_of(instance, abroad, _MAX_NAMES)
 
+    def method_of(self, instance: cst.BaseExpression, names: Sequence[str], abroad: bool) -> cst.FunctionDef | None:
+        """The method that a call on an object runs; of whichever class an option has it, where it is the same in all.
+
+        Args:
+            instance: the object.
+            names: what the method may be called; the first that there is counts.
+            abroad: whether the class may stand in another file.
+        """
+        info = self.class_of(instance, abroad)
+        infos = {info} if info is not None else self._classes_of(instance, abroad, _MAX_NAMES)
+        found = {next(filter(None, map(each.method, names)), None) if each is not None else None for each in infos}
+        return found.pop() if len(found) == 1 else None
+
     def _class_of(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
-        if path_of(instance) in ("", "self") or not names:
-            return None
-        values = self._objects(instance)
-        if not values:
-            return self._annotated(instance, abroad)
-        if type(instance) is cst.Subscript:
-            values = [member for value in values for member in displayed(value)]
-        infos = {
-            self._classes.instance_of(value, abroad) or self._made_by_method(value, abroad)
-            if isinstance(value, cst.Call)
-            else self._handed_on(value, abroad, names - 1)
-            for value in values
-        }
+        infos = self._classes_of(instance, abroad, names)
         if len(infos) > 1:  # of what an option chooses from, the one that has to do with a scaler is meant
             infos = {info for info in infos if info is not None and self._wrappers.is_one(info)}
         return infos.pop() if len(infos) == 1 else None
+
+    def _classes_of(self, instance: cst.BaseExpression, abroad: bool, names: int) -> set[ClassInfo | None]:
+        """The classes that the object which an expression names may be of; None for those whose source is not at hand."""
+        if path_of(instance) in ("", "self") or not names:
+            return set()
+        values = self._objects(instance)
+        if not values:
+            return {self._annotated(instance, abroad)}
+        if type(instance) is cst.Subscript:
+            values = [member for value in values for member in displayed(value)]
+        found: set[ClassInfo | None] = set()
+        for value in values:
+            made = self._made(value, abroad, _MAX_CALLS) if isinstance(value, cst.Call) else set()
+            found |= made or {self._handed_on(value, abroad, names - 1)}
+        return found
+
+    def _made(self, call: cst.Call, abroad: bool, calls: int) -> set[ClassInfo | None]:
+        """The classes of what a call gives back, as a constructor, or as a function or a method that constructs it."""
+        info = self._classes.instance_of(call, abroad)
+        if info is not None or not calls:
+            return {info}
+        if type(call.func) is cst.Subscript:
+            chosen = (each for value in self._roles.values(call.func.value) for each in displayed(value))
+            return {self._classes.named(each, abroad) for each in chosen}
+        found: set[ClassInfo | None] = set()
+        for value in map(self.unwrapped, self._roles.flow.returned(self._maker(call.func, abroad))):
+            for each in (type(value) is cst.Name and self.held(value)) or [value]:
+                found |= self._made(each, abroad, calls - 1) if isinstance(each, cst.Call) else {None}
+        return found
+
+    def _maker(self, called: cst.BaseExpression, abroad: bool) -> cst.FunctionDef | None:
+        """The function that is called, the method of the same object (`self.setup()`), or of one that is made for it.
+
+        What functions of libraries make, literals of the call decide.
+        """
+        if isinstance(called, cst.Attribute):
+            own = path_of(called.value) == "self"
+            owner = self._classes.owner(called) if own else self._classes.instance_of(called.value, abroad)
+            if owner is not None:
+                return owner.method(called.attr.value)
+        function = self._names.function(called)
+        defined = self._imports.defined(called) if function is None and abroad else function
+        if not isinstance(defined, cst.FunctionDef) or self._classes.libraries.is_of_wrapper(defined):
+            return None
+        return defined
 
     def _objects(self, instance: cst.BaseExpression) -> list[cst.BaseExpression]:
         """What an expression may name; for a parameter that may be left out (`saver=None`), what the calls in sight give, and
@@ -124,17 +176,6 @@ class ObjectClasses:
         if info is None or any(map(is_only_announced, info.methods.values())):
             return None
         return None if any(info in each.lineage[1:] for each in self._classes.own) else info
-
-    def _made_by_method(self, call: cst.Call, abroad: bool) -> ClassInfo | None:
-        """The class of what a method of the same object makes (`self.optimizers = self.setup_optimizers()`)."""
-        owner = self._classes.owner(call)
-        if owner is None or not isinstance(call.func, cst.Attribute) or path_of(call.func.value) != "self":
-            return None
-        method = owner.method(call.func.attr.value)
-        returned = map(self.unwrapped, self._roles.flow.returned(method))
-        made = (each for value in returned for each in (type(value) is cst.Name and self.held(value)) or [value])
-        infos = {self._classes.instance_of(value, abroad) for value in made}
-        return infos.pop() if len(infos) == 1 else None
 
     def _handed_on(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
         """The class of an object that was handed on by its name: if a parameter is annotated with it, if it steps through a

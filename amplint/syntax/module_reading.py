@@ -60,6 +60,12 @@ _DEFINES_HELPER = re.compile(
     rb"^[ \t]*def (?:\w*_)?(?:amp|ctx|context)(?:_\w*)?\((?=[^\0]*\breturn \w+\()", re.MULTILINE
 )
 """A module that defines what is called like a context may return one that others make."""
+_STEPS = r"[Ss]caler|[Ss]ched|[Oo]ptim"
+_DEFINES_FACTORY = re.compile(
+    rf"^[ \t]*(?:def|class) \w*(?:{_STEPS})\w*[(:](?=[^\0]*\breturn \w+)".encode(), re.MULTILINE
+)
+"""A module that defines what is called like an optimizer, a schedule or a scaler may return an object of a class of another
+module that steps."""
 _WORDS = (
     r"^backward$", r"^step$", r"^scale$", r"^zero_grad$", r"^clip_grad", r"^grad$", r"LR|Lr[A-Z]|Sched", r"^param_groups$",
     r"^half$", r"^mixed_precision$", r"\.state_dict\(\)", r"save\w*\([^()]*\bopt", r"\bopt\w*\.load_state_dict\(",
@@ -155,11 +161,12 @@ def read_module(path: str, name: str, is_wrapper: bool, size: int, changed: int)
     digest = blake2b(data, digest_size=16).hexdigest()
     package = path.endswith("__init__.py")
     telling = _tells(data)
-    if size > _LARGEST or not (is_wrapper or package or telling or _DEFINES_HELPER.search(data)):
+    factory = not telling and _DEFINES_FACTORY.search(data) is not None
+    if size > _LARGEST or not (is_wrapper or package or telling or factory or _DEFINES_HELPER.search(data)):
         return digest, None
     try:
         source = Source.from_bytes(path, data)
-        words = None if is_wrapper else _WORDS if telling else (_HELPER,)
+        words = None if is_wrapper else _WORDS if telling else (_HELPER, _STEPS) if factory else (_HELPER,)
         return digest, Module(name, source, gate.parse(source.text), words)
     except (SourceError, SyntaxError, gate.TooDeep, limits.TextTooLong):
         return digest, None
