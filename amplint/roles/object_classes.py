@@ -19,7 +19,7 @@ from amplint.syntax.tree import Tree
 
 _MAX_NAMES = 3
 """From an object to the name that it was given by, and so on, so many times."""
-_MAX_CALLS = 2
+_MAX_CALLS = 3
 """From a call to the call whose result its function returns, so many times."""
 
 

@@ -45,6 +45,7 @@ _TELLING = (
     b"custom_fwd",
     b"custom_bwd",
     b"optimizer.load_state_dict",
+    b"optimizer.state_dict",
 )
 """A module without any of these does nothing that AMP would notice; a package may still hand on what others do."""
 _IN_CODE = {
