@@ -173,7 +173,7 @@ class ValueFlow(ValueUses):
     def _unpacked(self, target: cst.Name) -> Iterator[cst.BaseExpression]:
         """The call that targets are unpacked from (`model, optimizer = accelerator.prepare(...)`), or `with` enters; of a call
         of a function at hand that returns a tuple, the element that this target gets."""
-        binder = self._tree.enclosing(target, cst.Assign, cst.For, cst.WithItem, cst.FunctionDef)
+        binder = self._tree.enclosing(target, cst.Assign, cst.For, cst.CompFor, cst.WithItem, cst.FunctionDef)
         match binder:
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple() as pattern)], value=cst.Call() as call):
                 elements = list(self._elements_returned(call, pattern, target))
