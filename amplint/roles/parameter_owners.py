@@ -64,10 +64,11 @@ class ParameterOwners:
             return
         for child in children(node):
             called_here = type(node) is cst.Call and child is node.func and type(child) is cst.Name and node.args
-            if called_here or type(child) is cst.Lambda:
+            part = child.value if type(child) is cst.Arg else child
+            if called_here or type(part) is cst.Lambda:
                 continue  # two calls of `filter(lambda p: p.requires_grad, ...)` share no parameters
             if type(child) is not cst.Arg or child.keyword is None or child.keyword.value == "params":
-                self._add(child.value if type(child) is cst.Arg else child, found, depth, done)
+                self._add(part, found, depth, done)
 
     def _kept_as(self, node: cst.CSTNode) -> list[str]:
         """The attributes of `self` that are what a name in a method stands for, and nothing else: `self.model = model`."""
