@@ -134,5 +134,8 @@ def _may_be_none(file: File, scaler: cst.BaseExpression, place: cst.CSTNode) -> 
         return may_be_left_out(file, scaler, place)
     branches = [file.tree.enclosing(value, cst.If, cst.Else, cst.Try, cst.FunctionDef) for value in values]
     conditional = [above for above in branches if above is not None and not isinstance(above, cst.FunctionDef)]
-    around = set(file.tree.ancestors(place))
-    return None if conditional and len(values) == 1 and not around & set(conditional) else False
+    if len(conditional) < len(values) or set(conditional) & set(file.tree.ancestors(place)):
+        return False
+    tried = any(isinstance(each, cst.Try) and conditional.count(each) > 1 for each in conditional)
+    either_way = tried or len(values) > 1 and any(isinstance(each, cst.Else) for each in conditional)
+    return False if either_way else None

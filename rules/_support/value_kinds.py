@@ -226,10 +226,17 @@ def _is_made_with_device(file: File, value: cst.BaseExpression) -> bool:
 def _of_parameter(file: File, param: cst.Param) -> str | None:
     if param.annotation is not None:
         [name, *others] = file.names.resolve(param.annotation.annotation)
-        return None if others else _ANNOTATED.get(name)
+        found = None if others else _ANNOTATED.get(name)
+        return None if found == DEVICE and _may_be_text(file, param) else found
     if isinstance(param.default, cst.Name) and param.default.value in ("True", "False"):
         return FLAG
     return _of_devices(file, file.flow.given_to(param)) if param.default is None else None
+
+
+def _may_be_text(file: File, param: cst.Param) -> bool:
+    """Whether a parameter has a string as its default, or gets one in a call that is in sight, whatever its annotation says."""
+    given = (*file.flow.given_to(param), *([param.default] if param.default is not None else []))
+    return any(_text(leaf) is not None for value in given for leaf in _leaves(file, value, 3))
 
 
 def _text(leaf: cst.CSTNode) -> str | None:
