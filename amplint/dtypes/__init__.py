@@ -94,7 +94,9 @@ class Dtypes:
             return ()
         leaving = {call: loss or call in self._flow.reached for call, loss in self._flow.leaving.items()}
         returned = (value for values in self._given_back.values() for value in values)
-        return self._callees.contexts(leaving, asking_calls(self._flow.operations if uses else (), returned))
+        losses = [call for call, loss in leaving.items() if loss]
+        asked = asking_calls(self._flow.operations if uses else (), returned, losses)
+        return self._callees.contexts(leaving, asked)
 
     @property
     def results(self) -> tuple[ResultElsewhere, ...]:

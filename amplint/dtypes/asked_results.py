@@ -17,17 +17,20 @@ _TINY, _LARGE = 1e-7, LIMITS[FLOAT16].largest
 """Constants between them are of no concern to float16."""
 
 
-def asking_calls(operations: Iterable[Operation], returned: Iterable[Value]) -> set[Operation]:
+def asking_calls(
+    operations: Iterable[Operation], returned: Iterable[Value], losses: Iterable[Operation]
+) -> set[Operation]:
     """The operations, calls among them, that a judged one gets its operands from, or a value that another file asks for.
 
     Args:
         operations: those of a file of which rules may have something to say.
         returned: the values.
+        losses: the calls by which other files compute a loss, of which rules may have something to say there.
     """
     ways = {tensor.through for value in returned for tensor in tensors(value) if _is_guessed(tensor)}
-    for operation in operations:
-        if _is_judged(operation):
-            ways.update(tensor.through for tensor in operation.arguments.tensors if _is_guessed(tensor))
+    judged = filter(_is_judged, operations)
+    for operation in (*judged, *losses):
+        ways.update(tensor.through for tensor in operation.arguments.tensors if _is_guessed(tensor))
     return {flow.operation for way in ways for flow in way if flow.operation.op == "call"}
 
 
