@@ -42,7 +42,8 @@ def join_values(left: Value, right: Value) -> Value:
     if left is right or left == right:
         return left
     if (left is NOTHING or right is NOTHING) and not (isinstance(left, _CALLED) or isinstance(right, _CALLED)):
-        return right if left is NOTHING else left  # nothing is computed from `None`: it is the other one where it is used
+        # Nothing is computed from `None`: where it is used, it is the other one.
+        return right if left is NOTHING else left
     if isinstance(left, Items) and isinstance(right, Items):
         shared = [join_values(one, other) for one, other in zip(left.items, right.items)]
         if len(left.items) == len(right.items):
