@@ -86,16 +86,20 @@ class ObjectClasses:
             names: what the method may be called; the first that there is counts.
             abroad: whether the class may stand in another file.
         """
-        info = self.class_of(instance, abroad)
-        infos = {info} if info is not None else self._classes_of(instance, abroad, _MAX_NAMES)
+        infos = self._classes_of(instance, abroad, _MAX_NAMES)
+        info = self._meant(infos)
+        infos = {info} if info is not None else infos
         found = {next(filter(None, map(each.method, names)), None) if each is not None else None for each in infos}
         return found.pop() if len(found) == 1 else None
 
     def _class_of(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
-        infos = self._classes_of(instance, abroad, names)
-        if len(infos) > 1:  # of what an option chooses from, the one that has to do with a scaler is meant
+        return self._meant(self._classes_of(instance, abroad, names))
+
+    def _meant(self, infos: set[ClassInfo | None]) -> ClassInfo | None:
+        """The only one of several classes; of what an option chooses from, the only one that has to do with a scaler."""
+        if len(infos) > 1:
             infos = {info for info in infos if info is not None and self._wrappers.is_one(info)}
-        return infos.pop() if len(infos) == 1 else None
+        return next(iter(infos)) if len(infos) == 1 else None
 
     def _classes_of(self, instance: cst.BaseExpression, abroad: bool, names: int) -> set[ClassInfo | None]:
         """The classes that the object which an expression names may be of; None for those whose source is not at hand."""

@@ -62,9 +62,7 @@ _DEFINES_HELPER = re.compile(
 )
 """A module that defines what is called like a context may return one that others make."""
 _STEPS = r"[Ss]caler|[Ss]ched|[Oo]ptim"
-_DEFINES_FACTORY = re.compile(
-    rf"^[ \t]*(?:def|class) \w*(?:{_STEPS})\w*[(:](?=[^\0]*\breturn \w+)".encode(), re.MULTILINE
-)
+_DEFINES_FACTORY = re.compile(rf"^[ \t]*(?:def|class) \w*(?:{_STEPS})\w*[(:]".encode(), re.MULTILINE)
 """A module that defines what is called like an optimizer, a schedule or a scaler may return an object of a class of another
 module that steps."""
 _WORDS = (
@@ -162,7 +160,7 @@ def read_module(path: str, name: str, is_wrapper: bool, size: int, changed: int)
     digest = blake2b(data, digest_size=16).hexdigest()
     package = path.endswith("__init__.py")
     telling = _tells(data)
-    factory = not telling and _DEFINES_FACTORY.search(data) is not None
+    factory = not telling and b"return " in data and _DEFINES_FACTORY.search(data) is not None
     if size > _LARGEST or not (is_wrapper or package or telling or factory or _DEFINES_HELPER.search(data)):
         return digest, None
     try:
