@@ -176,7 +176,7 @@ class CallReader:
 
     def _on_step(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
         facts = self._roles.of(func.value)
-        if facts.role == "scheduler" and (facts.maker or facts.owners) and not call.args:
+        if facts.role == "scheduler" and facts.maker and not call.args:
             return self._told(SchedulerStep(self._site(call), self._ref(func.value)))
         if (entered := self._functions.enter(call)) is not None:
             return entered
