@@ -20,6 +20,7 @@ from amplint.lowering.function_scope import FunctionScope
 from amplint.lowering.kept_settings import KeptSettings
 from amplint.model import vocabulary
 from amplint.model.event_graph import Both, Condition, Not, Test
+from amplint.syntax import option_reads
 from amplint.syntax.access_paths import option_key, path_of, spelling
 from amplint.syntax.nodes import children, is_reference
 from amplint.syntax.words import words
@@ -204,7 +205,7 @@ class ConditionReader:
             name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
             if name in ("is_enabled",) or vocabulary.AMP_FLAG.search(str(name)):
                 return "mode"
-            if name in ("isinstance", "hasattr", "is_main_process", "is_available", "is_initialized"):
+            if name in ("isinstance", "issubclass", "hasattr", "callable", "is_main_process", "is_available", "is_initialized"):
                 return "config"
         names = [] if self._is_set((node, *others)) else [name for each in (node, *others) for name in _names(each)]
         for name in names:
@@ -212,16 +213,18 @@ class ConditionReader:
             if value is not None and vocabulary.STEP_GATE.search(" ".join(words(value))):
                 return "gate"
         fixed = all(name.value not in self.changing and name.value != "self" for name in names)
-        return "config" if fixed and not _has_call(node) else "varying"
+        return "config" if fixed and not option_reads.asks_anything_else(node) else "varying"
 
     def _is_set(self, nodes: Iterable[cst.CSTNode]) -> bool:
-        """Whether nothing but settings that the object keeps goes into expressions."""
-        return all(
-            self._settings.holds(each)
-            if type(each) is cst.Attribute
-            else not isinstance(each, cst.Name) and self._is_set(children(each))
-            for each in nodes
-        )
+        """Whether nothing but settings that the object keeps, and classes of objects, goes into expressions."""
+        return all(map(self._is_setting, nodes))
+
+    def _is_setting(self, node: cst.CSTNode) -> bool:
+        if type(node) is cst.Attribute:
+            return option_reads.is_class_name(node) or self._settings.holds(node)
+        if option_reads.is_getattr(node):
+            return self._is_set([node.args[0].value])
+        return type(node) is not cst.Name and self._is_set(children(node))
 
     def _is_amp_option(self, node: cst.BaseExpression) -> bool:
         """Whether an expression asks an object that no loop changes for a flag that is set where AMP is on."""
@@ -270,7 +273,3 @@ def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
         yield node
     for child in children(node):
         yield from _names(child)
-
-
-def _has_call(node: cst.CSTNode) -> bool:
-    return type(node) is cst.Call or any(_has_call(child) for child in children(node))
