@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 
 import libcst as cst
 
+from amplint.facts.state_helpers import StatesByHelpers
 from amplint.file import File
 from amplint.model import vocabulary
 from amplint.model.records import frozen
@@ -51,11 +52,13 @@ class OptimizerStates:
 
     def __init__(self, file: File) -> None:
         self._tree, self._names, self._roles, self._flow = file.tree, file.names, file.roles, file.flow
+        self._helped = file.fact(StatesByHelpers)
 
     @cached_property
     def found(self) -> list[SavedState]:
         """All that are put into something, in source order."""
-        taken = [state for call, owner in self._flow.methods("state_dict") for state in self._of(call, owner)]
+        calls = (*self._flow.methods("state_dict"), *self._helped.taken)
+        taken = [state for call, owner in calls for state in self._of(call, owner)]
         return sorted([*taken, *self._registered()], key=lambda state: self._tree.order(state.place))
 
     def _registered(self) -> Iterator[SavedState]:

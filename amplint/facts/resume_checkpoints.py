@@ -67,10 +67,18 @@ class Checkpoints:
         found: dict[tuple[object, ...], Incomplete] = {}
         taken = tuple(self._taken())
         told = {self._classes.owner(each.place) for each in taken} - {None}
-        left_out = (each for each in self._left_out() if self._classes.owner(each.helper or each.place) not in told)
-        for each in (*taken, *left_out, *self._given_away()):
+        left_out = [each for each in self._left_out() if self._classes.owner(each.helper or each.place) not in told]
+        own = (each for each in taken if not any(self._goes_into(each.state, other.place) for other in left_out))
+        for each in (*own, *left_out, *self._given_away()):
             found.setdefault(self._checkpoint(each), each)
         return tuple(sorted(found.values(), key=lambda each: self._tree.order(each.place)))
+
+    def _goes_into(self, state: SavedState | None, call: cst.BaseExpression) -> bool:
+        """Whether a call is given what holds a state: both are one checkpoint then."""
+        args = call.args if isinstance(call, cst.Call) else ()
+        return state is not None and any(
+            arg.value is state.place or path_of(arg.value) == state.container != "" for arg in args
+        )
 
     @cached_property
     def unrestored(self) -> tuple[Unrestored, ...]:

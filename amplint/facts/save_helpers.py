@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import islice
@@ -9,7 +10,7 @@ from itertools import islice
 import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import says_save
-from amplint.facts.scaler_checkpoints import ScalerStates
+from amplint.facts.scaler_checkpoints import ScalerStates, held_objects_of
 from amplint.file import File
 from amplint.model import vocabulary
 from amplint.roles.call_targets import Callee
@@ -29,7 +30,7 @@ class SaveHelpers:
     def __init__(self, file: File) -> None:
         self._tree, self._callees, self._classes = file.tree, file.callees, file.classes
         self._roles, self._flow = file.roles, file.flow
-        self._scaler_states = file.fact(ScalerStates)
+        self._scaler_states, self._held = file.fact(ScalerStates), file.fact(held_objects_of)
         self._taken: dict[cst.FunctionDef, tuple[str, ...]] = {}
 
     def callee(self, call: cst.Call) -> Callee | None:
@@ -84,7 +85,7 @@ class SaveHelpers:
         """
         for path in self.taken(callee.node):
             if path.startswith("self."):
-                found = self._kept(path.removeprefix("self."), callee)
+                found = self._kept(path.removeprefix("self."), call, callee)
             else:
                 found = self._argument(call, callee.node, path)
             for node in found:
@@ -134,8 +135,10 @@ class SaveHelpers:
             waiting = [callee.node for call in calls if (callee := self._followed(call)) is not None]
             yield from waiting
 
-    def _kept(self, attribute: str, callee: Callee) -> Iterator[cst.BaseExpression]:
-        """What an object was given for one of its attributes when it was made."""
+    def _kept(self, attribute: str, call: cst.Call, callee: Callee) -> Iterator[cst.BaseExpression]:
+        """What a call calls an attribute of the object whose method it runs, and what that was given for it when it was made."""
+        if callee.receiver not in (None, "self"):
+            yield from self._mentioned(f"{callee.receiver}.{attribute}", call)
         info = self._classes.owner(callee.node)
         if info is None or callee.made is None:
             return
@@ -146,13 +149,17 @@ class SaveHelpers:
                 yield from self._argument(callee.made, init, f"{value.value}.{part}" if part else value.value)
 
     def _argument(self, call: cst.Call, function: cst.FunctionDef, path: str) -> Iterator[cst.BaseExpression]:
-        """What a call gives for a parameter, or what an attribute of it is there: `self.optimizer` of `save(self)`."""
-        name, _, part = path.partition(".")
+        """What a call gives for a parameter, or what an attribute of it is there: `self.optimizer` of `save(self)`; for an
+        element too, what is held under its key."""
+        name = re.split(r"\W", path, maxsplit=1)[0]
+        part = path.removeprefix(name)
         for given in _argument(call, function, name):
-            if part:
-                yield from self._mentioned(f"{path_of(given)}.{part}", call)
-            else:
+            if not part:
                 yield given
+            elif mentioned := list(self._mentioned(f"{path_of(given)}{part}", call)):
+                yield from mentioned
+            else:
+                yield from self._held.part(given, part.strip(".[]"))
 
     def _mentioned(self, path: str, call: cst.Call) -> Iterator[cst.BaseExpression]:
         """The first mention of an attribute in the class, or else the function, around a call."""

@@ -9,9 +9,11 @@ import libcst as cst
 
 from amplint.facts.checkpoints_beside import are_in_one_loop, are_of_one_run
 from amplint.facts.optimizer_checkpoints import SavedState, registers, says_save
+from amplint.facts.state_helpers import StatesByHelpers
 from amplint.file import File
 from amplint.model import vocabulary
 from amplint.model.torch.names import GRAD_SCALER
+from amplint.roles.held_objects import HeldObjects
 from amplint.roles.scaler_wrappers import ScalerWrappers
 from amplint.roles.step_pairs import Steppers
 from amplint.syntax.access_paths import called_name, elements, index_of, literal_key, path_of
@@ -25,7 +27,12 @@ def wrappers_of(file: File) -> ScalerWrappers:
 
 def steppers_of(file: File) -> Steppers:
     """The optimizers of a file that are stepped through a scaler."""
-    return Steppers(file.tree, file.roles, file.fact(wrappers_of))
+    return Steppers(file.tree, file.roles, file.fact(wrappers_of), file.fact(held_objects_of))
+
+
+def held_objects_of(file: File) -> HeldObjects:
+    """The objects of a file that are held by others."""
+    return HeldObjects(file.tree, file.names, file.roles, file.classes)
 
 
 class ScalerStates:
@@ -33,7 +40,7 @@ class ScalerStates:
 
     def __init__(self, file: File) -> None:
         self._tree, self._roles, self._names = file.tree, file.roles, file.names
-        self._wrappers = file.fact(wrappers_of)
+        self._wrappers, self._helped = file.fact(wrappers_of), file.fact(StatesByHelpers)
 
     @cached_property
     def keepers(self) -> set[cst.CSTNode | None]:
@@ -137,6 +144,8 @@ class ScalerStates:
                 return self._is_kept_under(literal_key(index) or self._tree.text(index), assign.value, bare=False)
             case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="state_dict"))):
                 return self._may_be_scaler(owner)
+            case cst.Call() if (asked := self._helped.of(node)) is not None:
+                return self._may_be_scaler(asked)
             case cst.Call() if path_of(node.func) == "dict" or says_save(node) or registers(node):
                 given = ((arg.keyword.value if arg.keyword is not None else "", arg.value) for arg in node.args)
                 return any(self._is_kept_under(key, value) for key, value in given)

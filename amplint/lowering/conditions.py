@@ -26,6 +26,8 @@ from amplint.syntax.nodes import children, is_reference
 from amplint.syntax.words import words
 
 MAX_EXPANSION = 4
+_LASTING = frozenset("isinstance issubclass hasattr callable is_main_process is_available is_initialized".split())
+"""Functions that answer alike all through a run, whatever they are asked about."""
 
 
 class ConditionReader:
@@ -205,7 +207,7 @@ class ConditionReader:
             name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
             if name in ("is_enabled",) or vocabulary.AMP_FLAG.search(str(name)):
                 return "mode"
-            if name in ("isinstance", "issubclass", "hasattr", "callable", "is_main_process", "is_available", "is_initialized"):
+            if name in _LASTING:
                 return "config"
         names = [] if self._is_set((node, *others)) else [name for each in (node, *others) for name in _names(each)]
         for name in names:

@@ -8,6 +8,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.model.records import frozen
+from amplint.roles.held_objects import HeldObjects
 from amplint.roles.roles import Roles
 from amplint.roles.scaler_wrappers import ScalerWrappers
 from amplint.syntax.access_paths import path_of
@@ -36,10 +37,11 @@ class Steppers:
         tree: the file.
         roles: what its objects are.
         wrappers: its objects that step through a scaler of their own.
+        held: its objects that others hold.
     """
 
-    def __init__(self, tree: Tree, roles: Roles, wrappers: ScalerWrappers) -> None:
-        self._tree, self._roles, self._wrappers = tree, roles, wrappers
+    def __init__(self, tree: Tree, roles: Roles, wrappers: ScalerWrappers, held: HeldObjects) -> None:
+        self._tree, self._roles, self._wrappers, self._held = tree, roles, wrappers, held
         self.flow = roles.flow
 
     @cached_property
@@ -95,12 +97,19 @@ class Steppers:
         values = self._objects(optimizer)
         path = path_of(optimizer)
         found = [pair for pair in self.pairs if path and self._is_same(pair.optimizer, path, values)]
+        found = found or [pair for pair in self.pairs if path and self._held.is_wrapped(pair.optimizer, optimizer)]
         if found:  # the parameter of a function may be called like it, too
             return next((pair for pair in found if path_of(pair.optimizer) == path), found[0])
-        if depth < _MAX_CALLERS and isinstance(optimizer, cst.Name):
-            steppers = (self.of(given, depth + 1) for given in self._arguments(optimizer))
+        if depth < _MAX_CALLERS:
+            steppers = (self.of(each, depth + 1) for each in self._others(optimizer))
             return next((each for each in steppers if each is not None), None)
         return None
+
+    def _others(self, optimizer: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """What an optimizer is called by callers, by what holds it, and where a loop takes it from."""
+        if isinstance(optimizer, cst.Name):
+            yield from self._arguments(optimizer)
+        yield from self._held.behind(optimizer)
 
     def _is_same(self, optimizer: cst.BaseExpression, path: str, values: set[int]) -> bool:
         """Whether an optimizer is made where another one is, or else is called alike."""
