@@ -28,7 +28,9 @@ from amplint.model.events import (
 from amplint.model.records import changed
 from amplint.model.torch import names as torch_names
 from amplint.roles import schedules
-from amplint.syntax.access_paths import path_of
+from amplint.roles.object_classes import is_torchs
+from amplint.syntax.access_paths import called_name, path_of
+from amplint.syntax.words import words
 
 _VALUE_METHODS = frozenset(
     (
@@ -178,7 +180,8 @@ class CallReader:
         facts = self._roles.of(func.value)
         if facts.role == "scheduler" and facts.maker and not call.args:
             return self._told(SchedulerStep(self._site(call), self._ref(func.value)))
-        if (entered := self._functions.enter(call)) is not None:
+        own_step = facts.role == "optimizer" and self._is_optimizers_own(call)
+        if not own_step and (entered := self._functions.enter(call)) is not None:
             return entered
         role = self._roles.of(func.value).role
         if role == "scaler" and call.args:
@@ -196,6 +199,19 @@ class CallReader:
         if role == "scheduler" and not call.args:
             return self._told(SchedulerStep(self._site(call), self._ref(func.value)))
         return None
+
+    def _is_optimizers_own(self, call: cst.Call) -> bool:
+        """Whether a call runs the `step` of a class derived from an optimizer of torch, which steps nothing but itself, and
+        knows of no scale."""
+        program = self._scope.program
+        method = program.callees.of(call, self._scope.node)
+        owner = program.classes.owner(method.node) if method is not None else None
+        if method is None or owner is None or not is_torchs(owner):
+            return False
+        if any("scale" in word.lower() for word in (*words(call), *words(method.node))):
+            return False
+        stepped = (each.func for each in program.tree.inside(method.node, cst.Call) if called_name(each) == "step")
+        return all(called_name(each.value) == "super" for each in stepped if isinstance(each, cst.Attribute))
 
     def _advances_rates(self, func: cst.Attribute) -> bool:
         """Whether a method of an object advances rates at each call, whatever it is called (`schedule.update_lr()`)."""

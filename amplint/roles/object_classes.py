@@ -89,7 +89,7 @@ class ObjectClasses:
         infos = self._classes_of(instance, abroad, _MAX_NAMES)
         info = self._meant(infos)
         infos = {info} if info is not None else infos
-        if len(infos) > 1 and any(each is not None and _is_torchs(each) for each in infos):
+        if len(infos) > 1 and any(each is not None and is_torchs(each) for each in infos):
             return None
         found = {next(filter(None, map(each.method, names)), None) if each is not None else None for each in infos}
         return found.pop() if len(found) == 1 else None
@@ -115,7 +115,7 @@ class ObjectClasses:
         found: set[ClassInfo | None] = set()
         for value in values:
             made = self._made(value, abroad, _MAX_CALLS) if isinstance(value, cst.Call) else set()
-            if any(each is not None and _is_torchs(each) for each in made):
+            if any(each is not None and is_torchs(each) for each in made):
                 made = {self._classes.instance_of(value, abroad)}
             found |= made or {self._handed_on(value, abroad, names - 1)}
         return found
@@ -195,8 +195,12 @@ class ObjectClasses:
         return info if told or self._wrappers.is_one(info) else None
 
 
-def _is_torchs(info: ClassInfo) -> bool:
-    """Whether a class is derived from an optimizer or a schedule of torch: what its methods do, its role tells."""
+def is_torchs(info: ClassInfo) -> bool:
+    """Whether a class is derived from an optimizer or a schedule of torch: what its methods do, its role tells.
+
+    Args:
+        info: the class.
+    """
     return any(name.startswith("torch.optim.") for each in info.lineage for name in each.base_names)
 
 

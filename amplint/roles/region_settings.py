@@ -13,6 +13,7 @@ from amplint.model.torch import names as torch_names
 from amplint.model.torch.precision import ANY_HALF, DEFAULT_DTYPE, DTYPES, EITHER_HALF, FLOAT16, FLOAT32
 from amplint.roles.context_values import ContextValues
 from amplint.roles.unpacked_arguments import UnpackedArguments
+from amplint.syntax.access_paths import path_of
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names, dotted
 from amplint.syntax.tree import Tree
@@ -123,11 +124,16 @@ class RegionSettings:
     def device(self, node: cst.BaseExpression) -> str:
         """The device type that an expression names: CUDA where it may be that or the CPU, as what is there decides; "?" when
         it is chosen elsewhere."""
-        types = self._device_types(node, 0)
+        types = self._device_types(node, ())
         return next(iter(types)) if len(types) == 1 else "cuda" if "cuda" in types and types <= _PRESENT else "?"
 
-    def _device_types(self, node: cst.BaseExpression, depth: int) -> set[str]:
-        """The device types that an expression may name, or that of the `torch.device` that it may be."""
+    def _device_types(self, node: cst.BaseExpression, asked: tuple[object, ...]) -> set[str]:
+        """The device types that an expression may name, or that of the `torch.device` that it may be.
+
+        Args:
+            node: the expression.
+            asked: what it was reached by: `device = torch.device(device)` asks for a name again, which adds nothing.
+        """
         match node:
             case cst.SimpleString():
                 return {str(node.evaluated_value).split(":")[0]}
@@ -139,14 +145,17 @@ class RegionSettings:
                 parts = [first]
             case cst.Call(func=cst.Attribute(attr=cst.Name(value="get")), args=[_, cst.Arg(value=default)]):
                 # Options may ask for the CPU, but then an author who names CUDA here has not the CPU in mind.
-                return {"cuda", "cpu"} if self._device_types(default, depth + 1) == {"cuda"} else {"?"}
-            case cst.IfExp():
+                return {"cuda", "cpu"} if self._device_types(default, asked) == {"cuda"} else {"?"}
+            case cst.IfExp() | cst.Name():
                 parts = self._values.behind(node)
             case _:
                 parts = self.values(node)
-        if not parts or depth > _MOST_STEPS:
+        step = id(self._names.scope(node)), path_of(node)
+        if step[1] and step in asked:
+            return set()
+        if not parts or len(asked) > _MOST_STEPS:
             return {"?"}
-        return {device for part in parts for device in self._device_types(part, depth + 1)}
+        return {device for part in parts for device in self._device_types(part, (*asked, step))}
 
     def flag(self, node: cst.BaseExpression | None, default: str = "yes") -> str:
         """Whether an `enabled=` argument is "yes", "no" or "maybe".

@@ -344,3 +344,52 @@ def make(path):
 """
     root = project(tmp_path, train=loop, files=RESUMES + makes)
     assert found(root) == []
+
+
+HOLDERS = """
+import torch
+
+def save(path, holder):
+    torch.save({"model": holder["model"].state_dict(), "optimizer": holder["optimizer"].state_dict()}, path)
+
+def save_parts(path, parts):
+    torch.save({"model": parts.model.state_dict(), "optimizer": parts.optimizer.state_dict()}, path)
+
+class Plan:
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+
+    def save(self, path):
+        torch.save({"optimizer": self.optimizer.state_dict()}, path)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "save", "rows"),
+    [
+        ("pass", "files.save(path, {'model': model, 'optimizer': optimizer})", [CALL]),
+        ("held = {'model': model, 'optimizer': optimizer}", "files.save(path, held)", [CALL]),
+        (
+            "from types import SimpleNamespace as S",
+            "files.save_parts(path, S(model=model, optimizer=optimizer))",
+            [CALL],
+        ),
+        ("plan = files.Plan(optimizer)", "plan.save(path)", [CALL]),
+        ("other = torch.optim.SGD(model.parameters())", "files.save(path, {'model': model, 'optimizer': other})", []),
+        ("pass", "files.save(path, {'model': model, 'optimizer': optimizer, 'scaler': scaler})", []),
+    ],
+)
+def test_a_helper_of_another_file_gets_an_optimizer_in_a_holder(
+    tmp_path: Path, before: str, save: str, rows: list[int]
+) -> None:
+    root = project(tmp_path, files=HOLDERS, train=training("import files", save, before))
+    assert found(root) == [("AMP114", row) for row in rows]
+
+
+def test_a_state_in_what_a_helper_is_given_is_no_checkpoint_of_its_own(tmp_path: Path) -> None:
+    save = "more = {'optimizer': optimizer.state_dict()}; files.save(path, model, optimizer, more)"
+    both = PLAIN.replace("optimizer):", "optimizer, more=None):").replace(
+        "optimizer.state_dict()}", "optimizer.state_dict(), 'more': more}"
+    )
+    root = project(tmp_path, files=both, train=training("import files", save))
+    assert found(root) == [("AMP114", CALL)]
