@@ -8,7 +8,7 @@ from amplint.dtypes.containers import text_key
 from amplint.model import vocabulary
 from amplint.model.events import Region
 from amplint.roles.autocast_contexts import Contexts
-from amplint.syntax.names import dotted
+from amplint.syntax.names import Names, dotted
 
 
 def side_without_amp(node: cst.If, contexts: Contexts) -> tuple[cst.BaseSuite, Region] | None:
@@ -31,14 +31,15 @@ def side_without_amp(node: cst.If, contexts: Contexts) -> tuple[cst.BaseSuite, R
     return None if off is None else (plain, off)
 
 
-def asks_about_region(test: cst.BaseExpression, region: Region | None) -> bool:
+def asks_about_region(test: cst.Call, region: Region | None, names: Names) -> bool:
     """Whether a test asks for the autocast region that lowers precision there: `torch.is_autocast_enabled()` asks about CUDA.
 
     Args:
-        test: the condition.
+        test: the call that asks.
         region: the region in effect.
+        names: what the names of the file mean.
     """
-    if not isinstance(test, cst.Call) or dotted(test.func) != "torch.is_autocast_enabled" or region is None:
+    if region is None or not names.all_in(test.func, {"torch.is_autocast_enabled"}):
         return False
     asked = text_key(test.args[0].value) if test.args else "cuda"
     return region.lowers and asked is not None and region.device in (asked, "?")

@@ -24,6 +24,9 @@ from amplint.dtypes.values import (
 )
 from amplint.model.events import NO_GRAD, Region
 
+_ASKING = frozenset({cst.Comparison, cst.Call, cst.UnaryOperation, cst.BooleanOperation})
+"""What may ask something whose answer a name keeps."""
+
 
 class Statements(Calls):
     """Follows statements."""
@@ -67,6 +70,8 @@ class Statements(Calls):
             self.evaluate(node.value, frame)
         elif type(node) is cst.Assign:
             value = self.assigned(node.value, frame)
+            if type(node.value) in _ASKING:
+                frame.answers[id(node.value)] = self.asked(node.value, frame)
             for target in node.targets:
                 self.assign(target.target, value, frame)
                 if type(target.target) is cst.Subscript:
@@ -99,7 +104,7 @@ class Statements(Calls):
 
     def _if(self, node: cst.If, frame: StackFrame) -> None:
         bodies: list[cst.BaseSuite | None] = []
-        off: dict[cst.BaseSuite | None, Region] = dict.fromkeys(evaluated(node), NO_GRAD)
+        off: dict[cst.BaseSuite | None, Region] = dict.fromkeys(evaluated(node, self.names), NO_GRAD)
         branch: cst.If | cst.Else | None = node
         while type(branch) is cst.If:
             self.evaluate(branch.test, frame)

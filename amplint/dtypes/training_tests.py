@@ -6,33 +6,36 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.syntax.names import dotted
+from amplint.syntax.names import Names, dotted
 
 _TRAINING = "self.training"
 
 
-def evaluated(node: cst.If) -> Iterator[cst.BaseSuite | None]:
+def evaluated(node: cst.If, names: Names) -> Iterator[cst.BaseSuite | None]:
     """The sides of an `if` that run in evaluation alone; None stands for what runs where no test of it holds.
 
     Args:
         node: the first `if` of a chain.
+        names: what the names of the file mean.
     """
     left = False
     branch: cst.If | cst.Else | None = node
     while type(branch) is cst.If:
-        if left or _rules_out(branch.test, True):
+        if left or _rules_out(branch.test, True, names):
             yield branch.body
-        left = left or _rules_out(branch.test, False)
+        left = left or _rules_out(branch.test, False, names)
         branch = branch.orelse
     if left:
         yield branch.body if type(branch) is cst.Else else None
 
 
-def _rules_out(test: cst.BaseExpression, truth: bool) -> bool:
+def _rules_out(test: cst.BaseExpression, truth: bool, names: Names) -> bool:
     """Whether the module is not being trained where a test comes out as said."""
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        return _rules_out(test.expression, not truth)
+        return _rules_out(test.expression, not truth, names)
     if isinstance(test, cst.BooleanOperation):
-        sides = (_rules_out(side, truth) for side in (test.left, test.right))
+        sides = (_rules_out(side, truth, names) for side in (test.left, test.right))
         return any(sides) if isinstance(test.operator, cst.And) == truth else all(sides)
-    return not truth and dotted(test) == _TRAINING
+    bound = names.bindings(test.value, test) if type(test) is cst.Name and not truth else []
+    asked = bound[0].value if len(bound) == 1 else test
+    return not truth and asked is not None and dotted(asked) == _TRAINING

@@ -11,8 +11,11 @@ from amplint.lowering.function_scope import FunctionScope
 from amplint.model.event_graph import Condition
 from amplint.model.references import reference
 from amplint.roles.call_targets import Callee
+from amplint.syntax.access_paths import called_name
 from amplint.syntax.call_arguments import params_of
+from amplint.syntax.nodes import within
 
+_COMPUTED = (cst.Call, cst.BinaryOperation)
 _CONDITIONS = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.Name)
 
 
@@ -35,8 +38,20 @@ def binding(
         if isinstance(value, str):
             bound[name] = value
         elif constant(value) is None:
-            bound[name] = caller.ref(value) or (unnamed(value) if name in losses else "")
+            is_loss = name in losses or (isinstance(value, _COMPUTED) and name in _used_as_losses(callee.node, caller))
+            bound[name] = caller.ref(value) or (unnamed(value) if is_loss else "")
     return (*_kept(callee, caller), *_collected(callee, call, caller), *bound.items())
+
+
+def _used_as_losses(node: cst.FunctionDef, caller: FunctionScope) -> set[str]:
+    """The names in what a function scales, or runs the backward pass of: whatever they are, a loss is computed from them."""
+    losses: list[cst.BaseExpression] = []
+    for call in caller.program.tree.inside(node, cst.Call):
+        if type(call.func) is cst.Attribute and call.func.attr.value == "backward":
+            losses.append(call.func.value)
+        elif called_name(call) == "scale":
+            losses += [arg.value for arg in call.args]
+    return {name.value for each in losses for name in within(each) if type(name) is cst.Name}
 
 
 def _collected(callee: Callee, call: cst.Call, caller: FunctionScope) -> Iterator[tuple[str, str]]:

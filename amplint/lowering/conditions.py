@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import libcst as cst
 
 from amplint.lowering import precision_tests, scale_comparisons
-from amplint.lowering.counters import CounterReader, SideKind, asks_for_end
+from amplint.lowering.counters import CounterReader, SideKind, asks_for_end, counts_iterations
 from amplint.lowering.excluded_choices import (
     ExcludedChoices,
     displayed_choices,
@@ -21,11 +21,12 @@ from amplint.lowering.kept_settings import KeptSettings
 from amplint.model import vocabulary
 from amplint.model.event_graph import Both, Condition, Not, Test
 from amplint.syntax import option_reads
-from amplint.syntax.access_paths import option_key, path_of, spelling
+from amplint.syntax.access_paths import called_name, option_key, path_of
 from amplint.syntax.nodes import children, is_reference
 from amplint.syntax.words import words
 
 MAX_EXPANSION = 4
+_LOGICAL = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation)
 _LASTING = frozenset("isinstance issubclass hasattr callable is_main_process is_available is_initialized".split())
 """Functions that answer alike all through a run, whatever they are asked about."""
 
@@ -41,8 +42,8 @@ class ConditionReader:
         self._settings = KeptSettings(scope)
         self.firsts = FirstIterations()
         self._choices = ExcludedChoices()
-        self.changing = scope.changing()
-        """Names that are assigned inside a loop; whoever reads a loop narrows them to that loop."""
+        self.changing = scope.changing() | scope.handed(counts_iterations)
+        """Names that are assigned inside a loop, or handed over from one; whoever reads a loop narrows them to that loop."""
 
     def read(self, node: cst.BaseExpression, depth: int = 0) -> Condition:
         """The condition that an expression is, in a truth context.
@@ -76,7 +77,9 @@ class ConditionReader:
             return Test("constant", kind="true" if node.value != "0" else "false")
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
             return Not(self._equality(node, cst.Integer("0")))
-        told = precision_tests.begins(self.normal(node), frozenset(self._refs(node)), node)
+        told = self._kept(node, depth) or precision_tests.begins(
+            self.normal(node), frozenset(self._refs(node)), node
+        )
         if told is not None:
             return told
         kind = self._kind(node)
@@ -115,8 +118,8 @@ class ConditionReader:
             if node.value in ("True", "False"):
                 return Test("constant", kind=node.value.lower())
             value = self._definition(node) if depth < MAX_EXPANSION else None
-            logical = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.Name, cst.Attribute)
-            if value is not None and (isinstance(value, logical) or spelling(value) is not None):
+            logical = isinstance(value, (*_LOGICAL, cst.Name, cst.Attribute))
+            if value is not None and (logical or isinstance(value, cst.Call) and _answers_alike(value)):
                 return self.read(value, depth + 1)
             if value is not None and vocabulary.STEP_GATE.search(" ".join(words(value))):
                 return self._test(node, "gate")
@@ -126,6 +129,9 @@ class ConditionReader:
             return self._test(node, "gate")
         if isinstance(node, cst.Name) and node.value in self._scope.scale_names:
             return self._test(node, "gate")
+        told = self._kept(node, depth)
+        if told is not None:
+            return told
         if vocabulary.UNSCALED_FLAG.search(last):
             return self._test(node, "unscaled")
         role = self._scope.roles.of(node).role
@@ -137,6 +143,27 @@ class ConditionReader:
             return self._test(node, "end")
         changes = path_of(node).partition(".")[0] in self.changing
         return self._choices.asked_whether_given(self._test(node, "varying" if changes else "config"))
+
+    def _kept(self, node: cst.BaseExpression, depth: int) -> Condition | None:
+        """What a test of an attribute or an element asks that was assigned a logical value; None where that cannot be told."""
+        if not isinstance(node, (cst.Attribute, cst.Subscript)) or depth >= MAX_EXPANSION:
+            return None
+        flow = self._scope.roles.flow
+        here = [each.value for each in flow.assigned(path_of(node), node) if each.value is not None]
+        if len(here) == 1 and isinstance(here[0], _LOGICAL):
+            return self.read(here[0], depth + 1)
+        values = here or (each for each in flow.values(node) if not self._is_of_constructor(each))
+        return self._test(node, "gate") if any(map(self._tells_of_step, values)) else None
+
+    def _is_of_constructor(self, value: cst.BaseExpression) -> bool:
+        """Whether a value is assigned before there is anything to tell."""
+        home = self._scope.program.tree.function(value)
+        return home is None or isinstance(home, cst.FunctionDef) and home.name.value == "__init__"
+
+    def _tells_of_step(self, value: cst.BaseExpression) -> bool:
+        """Whether a value is computed from a scale, or asks in its words whether a step was taken."""
+        found = words(value)
+        return vocabulary.asks_for_step(" ".join(found)) or not self._scope.scale_names.isdisjoint(found)
 
     def _comparison(self, node: cst.Comparison, target: cst.ComparisonTarget, depth: int) -> Condition:
         left, right, operator = node.left, target.comparator, target.operator
@@ -255,6 +282,11 @@ class ConditionReader:
     def _reference(self, node: cst.BaseExpression) -> str:
         other_name = self._settings.other_name(node) if type(node) is cst.Attribute else ""
         return other_name or self._ref(node)
+
+
+def _answers_alike(call: cst.Call) -> bool:
+    """Whether a call gives the same answer whenever it is asked, so that a name may stand for it."""
+    return called_name(call) == "is_enabled" or not option_reads.asks_anything_else(call)
 
 
 def asks_for_trouble(node: cst.BaseExpression) -> bool:

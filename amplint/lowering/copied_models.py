@@ -23,9 +23,15 @@ class CopiedModels:
 
     def compute(self, loss: cst.BaseExpression) -> bool:
         """Whether such a copy computes a loss, and no other model does."""
-        called = {path_of(call.func) for call in self._behind(loss) if type(call) is cst.Call}
+        behind = self._behind(loss)
+        compared = next((each for each in behind if not isinstance(each, cst.Name)), None)
+        called = {path_of(each.func) for each in behind if type(each) is cst.Call and not self._compares(each, compared)}
         probed = {path for path in called if self._is_probe(path)}
         return bool(probed) and not any(map(self._may_learn, called - probed))
+
+    def _compares(self, call: cst.Call, outermost: cst.CSTNode | None) -> bool:
+        """Whether a call computes a loss from what a model gives and a target, whatever it is called."""
+        return call is outermost and len(call.args) > 1
 
     def _may_learn(self, path: str) -> bool:
         """Whether what is called may be a model that the gradients are for."""
@@ -64,7 +70,7 @@ class CopiedModels:
         """Whether a value is assigned on some paths only."""
         around = [] if value is None else list(self._tree.ancestors(value))
         inside = around[: around.index(self._scope.node)] if self._scope.node in around else around
-        return any(isinstance(each, (cst.If, cst.For, cst.While, cst.Try)) for each in inside)
+        return any(isinstance(each, (cst.If, cst.For, cst.While, cst.ExceptHandler)) for each in inside)
 
     def _is_handed_out(self, name: str) -> bool:
         """Whether something else may get hold of a copy, or of its parameters."""
@@ -78,4 +84,4 @@ class CopiedModels:
         if isinstance(parent, cst.Arg):
             call = self._tree.parent(parent)
             return called_name(call) != "deepcopy"
-        return not isinstance(parent, (cst.Call, cst.AssignTarget, cst.Param))
+        return not isinstance(parent, (cst.Call, cst.AssignTarget, cst.AnnAssign, cst.Param))

@@ -16,6 +16,7 @@ from amplint.syntax.nodes import children
 from amplint.syntax.words import words
 
 _PLAIN_CALLS = frozenset({"len", "int", "float", "max", "min", "round", "abs"})
+_SHORT_COUNTS = frozenset({"i", "j", "it", "ni"})
 _MAX_EXPANSION = 3
 _ORDERS = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 
@@ -154,6 +155,15 @@ def _is_handed_count(name: str) -> bool:
     """Whether what stays the same in a function is called like the count of its caller's iterations."""
     option = vocabulary.COUNT_OPTION.search(name) or vocabulary.BEFORE.search(name)
     return len(name) > 2 and not name.endswith("s") and option is None and vocabulary.COUNTER.search(name) is not None
+
+
+def counts_iterations(parameter: str) -> bool:
+    """Whether a parameter is called like the count of its caller's iterations, as `i` and `batch_idx` are.
+
+    Args:
+        parameter: its name.
+    """
+    return parameter in _SHORT_COUNTS or _is_handed_count(parameter)
 
 
 def _roots(node: cst.CSTNode) -> set[str]:

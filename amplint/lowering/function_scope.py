@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import libcst as cst
@@ -161,6 +161,15 @@ class FunctionScope:
             if len(nodes) > 1 or any(isinstance(above, loops) for above in around):
                 changing.add(name)
         return frozenset(changing)
+
+    def handed(self, told: Callable[[str], bool]) -> frozenset[str]:
+        """The parameters whose names tell something.
+
+        Args:
+            told: whether a name tells it.
+        """
+        names = (name for name, bound in self.bound.items() if any(isinstance(each.node, cst.Param) for each in bound))
+        return frozenset(filter(told, names))
 
     def assigned_in(self, loop: cst.CSTNode) -> frozenset[str]:
         """The local names that a loop assigns."""

@@ -103,7 +103,7 @@ WEIGHTS = _any(r"(^|_)(module|ema|weights?|state_?dict|params)(_|$)", MODEL.patt
 """The keys under which a checkpoint holds weights."""
 HAS_GRADIENTS = _any(r"(^|_)(params?|parameters|grads|gradients|module)$", MODEL.pattern)
 """What reaches the gradients of parameters."""
-LOSS = _any("loss|criterion")
+LOSS = _any("loss|criterion|objective")
 """What a loss is called, and what computes one."""
 MAYBE_LOSS = _any(LOSS.pattern, "scaled|err|obj|cost")
 """What a value that may be a loss is called."""

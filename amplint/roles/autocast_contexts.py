@@ -100,6 +100,9 @@ class Contexts(RegionMakers):
 
     def chosen_by(self, node: cst.BaseExpression) -> RegionSwitch | None:
         """What the region that `with node:` enters is switched by, where it is spelled out there; None where it is not."""
+        held = self._values.behind(node) if isinstance(node, (cst.Name, cst.Attribute)) else []
+        if len(held) == 1:
+            return self.chosen_by(held[0]) if isinstance(held[0], cst.Call) else None
         if isinstance(node, cst.IfExp):
             sides = self.of(node.body), self.of(node.orelse)
             return RegionSwitch(node.test, sides[0] is not None, True) if sides.count(None) == 1 else None
@@ -226,7 +229,10 @@ class Contexts(RegionMakers):
         self, node: cst.BaseExpression, helper: cst.FunctionDef, args: Sequence[cst.Arg], depth: int
     ) -> Region | None:
         """The region that an expression in a helper is for one call of the helper."""
-        if isinstance(node, cst.Call) and not self._values.behind(node):
+        behind = self._values.behind(node)
+        if len(behind) == 1 and isinstance(behind[0], cst.Call) and isinstance(node, cst.Name):
+            return self._made(behind[0], helper, args, depth + 1) if depth <= _MAX_DEPTH else None
+        if isinstance(node, cst.Call) and not behind:
             return self._called(node.func, self._unpacked.handed_on(node.args, helper, args), depth)
         return self._of(node, depth)
 

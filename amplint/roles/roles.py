@@ -94,7 +94,14 @@ class Roles:
             return ObjectFacts()
         if path not in self._uses.roles(node) and any(self._is_foreign(value) or _is_plain(value) for value in values):
             return ObjectFacts()
-        return ObjectFacts(self._by_use_or_name(node, path))
+        role = self._by_use_or_name(node, path)
+        return ObjectFacts(role, enabled=self._given_enabled(node)) if role == "scaler" else ObjectFacts(role)
+
+    def _given_enabled(self, node: cst.BaseExpression) -> str:
+        """Whether the scaler that a parameter stands for is enabled, as far as the calls in sight tell: all others make it so."""
+        found = [self.made_by(value) for value in self.flow.given(node)]
+        known = [facts for facts in found if facts is not None and facts.role == "scaler"]
+        return _join(known) if known and len(known) == len(found) else ObjectFacts("scaler").enabled
 
     def _element(self, node: cst.BaseExpression) -> ObjectFacts | None:
         """What is known of what loops take out of collections of optimizers or schedulers, of whichever element it is."""

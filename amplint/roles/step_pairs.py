@@ -11,7 +11,7 @@ from amplint.model.records import frozen
 from amplint.roles.held_objects import HeldObjects
 from amplint.roles.roles import Roles
 from amplint.roles.scaler_wrappers import ScalerWrappers
-from amplint.syntax.access_paths import path_of
+from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.call_arguments import given_by, params_of
 from amplint.syntax.nodes import is_reference, within
 from amplint.syntax.tree import Tree
@@ -63,7 +63,21 @@ class Steppers:
         called = [call.func, call.func.value] if isinstance(call.func, cst.Attribute) else [call.func]
         wrappers = [each for each in called if self._wrappers.may_name(each)]
         scalers = wrappers or [each for each in given if self._is_scaler(each) and not self._is_ignored(call, each)]
-        yield from (StepPair(scaler, optimizer, call) for scaler in scalers[:1] for optimizer in optimizers)
+        for scaler in scalers[:1]:
+            stepped = self._stepped_inside(call, scaler)
+            yield from (StepPair(scaler, each, call) for each in optimizers if not stepped or each in stepped)
+
+    def _stepped_inside(self, call: cst.Call, scaler: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """Those of what a call gives that the function in sight which it runs steps through the scaler; none if it steps none
+        itself."""
+        function = self.flow.called(call)
+        if function is None:
+            return []
+        given = {each.name.value: given_by(call, function, each.name.value) for each in params_of(function)}
+        names = {name for name, value in given.items() if value is scaler}
+        steps = (node for node in within(function.body) if isinstance(node, cst.Call) and called_name(node) == "step")
+        taken = [path_of(step.args[0].value) for step in steps if step.args and path_of(step.func).split(".")[0] in names]
+        return [value for name, value in given.items() if value is not None and name in taken]
 
     def _is_ignored(self, call: cst.Call, scaler: cst.BaseExpression) -> bool:
         """Whether a call gives a scaler to a function that never names it."""

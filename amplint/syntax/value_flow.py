@@ -165,6 +165,8 @@ class ValueFlow(ValueUses):
         elif type(node) is cst.Attribute:
             for meaning in self._names.resolve(node):
                 yield from self._elsewhere(meaning)
+            assigned = self.assigned(path_of(node), node) if path_of(node) else ()
+            yield from (each.value for each in assigned if each.value is not None)
 
     def _elsewhere(self, qualified: str) -> Iterator[cst.BaseExpression]:
         """What another file of the project assigns to a name."""

@@ -105,20 +105,25 @@ def is_passed_over(file: File, node: cst.CSTNode) -> bool:
         if isinstance(above, cst.ExceptHandler):
             attempt = file.tree.parent(above)
             body = attempt.body.body if isinstance(attempt, cst.Try) else ()
-            if all(_imports_known(file, each) for each in body):
+            if all(_cannot_fail(file, each) for each in body):
                 return True
         below = above
     return False
 
 
-def _imports_known(file: File, statement: cst.CSTNode) -> bool:
-    """Whether a statement does nothing but import what the newest PyTorch has."""
+def _cannot_fail(file: File, statement: cst.CSTNode) -> bool:
+    """Whether a statement does nothing but import what the newest PyTorch has, and note that it is there (`HAS_AMP = True`)."""
     if not isinstance(statement, cst.SimpleStatementLine):
         return False
-    if not all(isinstance(small, cst.ImportFrom) for small in statement.body):
+    if not all(isinstance(small, cst.ImportFrom) or _sets_a_constant(small) for small in statement.body):
         return False
     names = list(file.tree.inside(statement, cst.ImportAlias))
     return all(torch_names.canonical(file.importer.imported(alias)) in torch_names.SINCE for alias in names)
+
+
+def _sets_a_constant(statement: cst.CSTNode) -> bool:
+    value = statement.value if isinstance(statement, (cst.Assign, cst.AnnAssign)) else None
+    return isinstance(value, (cst.Name, cst.Integer, cst.SimpleString))
 
 
 def _is_passed_over(file: File, choice: cst.If | cst.IfExp, side: cst.CSTNode) -> bool:
@@ -146,11 +151,18 @@ def _before(block: cst.Module | cst.IndentedBlock, child: cst.CSTNode) -> Iterat
 
 
 def _leaves_by_version(file: File, statement: cst.CSTNode) -> bool:
-    if type(statement) is not cst.If or not isinstance(statement.body, cst.IndentedBlock) or not statement.body.body:
+    """Whether one side of a test of the version leaves, which the newest PyTorch does not clearly pass by."""
+    if type(statement) is not cst.If or not _is_gate(file, statement.test):
         return False
-    last = statement.body.body[-1]
-    leaves = isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], _LEAVES)
-    return leaves and _is_gate(file, statement.test) and passes(file, statement.test) is not False
+    if _leaves(statement.body):
+        return passes(file, statement.test) is not False
+    other = statement.orelse
+    return isinstance(other, cst.Else) and _leaves(other.body) and passes(file, statement.test) is not True
+
+
+def _leaves(block: cst.BaseSuite) -> bool:
+    last = block.body[-1] if isinstance(block, cst.IndentedBlock) and block.body else None
+    return isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], _LEAVES)
 
 
 def _is_gate(file: File, test: cst.BaseExpression, depth: int = 2) -> bool:
