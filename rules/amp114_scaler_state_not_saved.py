@@ -67,9 +67,9 @@ fix where the scaler is out of reach, as in a helper that would need a parameter
 ## Limitations
 A checkpoint that something unknown may add to (`**extra`, a callback that gets the dict) is flagged only if nothing
 unknown gets at the scaler. One that a function of unknown source puts together is not flagged; nor is one of a scaler
-that has no life of its own, because each epoch makes another (AMP113), or whose scale is saved as a number. A
-checkpointer that a function is given is flagged where it is told how far the training has come, and the function keeps
-its scaler to itself. What a test saves, nobody resumes from.
+that has no life of its own, because each epoch makes another (AMP113), whose scale is saved as a number, or that scales
+nothing but bfloat16 (AMP118). A checkpointer that a function is given is flagged where it is told how far the training
+has come, and the function keeps its scaler to itself. What a test saves, nobody resumes from.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training
@@ -83,6 +83,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.diagnostics import SAFE, NoFix, Related
+from amplint.facts.bf16_scalers import Bf16Scalers
 from amplint.facts.given_savers import GivenSavers
 from amplint.facts.inherited_savers import InheritedSavers
 from amplint.facts.rebuilt_scalers import RebuiltScalers
@@ -173,7 +174,8 @@ def _is_abroad(file: File, each: Incomplete) -> bool:
 
 
 def lasts(file: File, scaler: cst.BaseExpression) -> bool:
-    """Whether a scaler has a state to speak of: one that each call of a function makes anew (AMP113) has none."""
+    """Whether a scaler has a state to speak of: one that each call of a function makes anew (AMP113) has none, nor has one
+    that scales nothing but bfloat16 (AMP118)."""
     anew = {each.call for each in file.fact(RebuiltScalers).found if each.loop is None}
     made = set(file.roles.values(scaler))
-    return not made or not made <= anew
+    return not made or not made <= anew | file.fact(Bf16Scalers).found.keys()

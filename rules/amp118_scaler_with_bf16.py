@@ -60,8 +60,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import UNSAFE, Fix, NoFix, Related
-from amplint.facts.scaler_precision import Precisions
+from amplint.diagnostics import UNSAFE, Fix, NoFix
+from amplint.facts.bf16_scalers import Bf16Scalers
 from amplint.facts.scalers import Scalers
 from amplint.model.observables import CHECKED, Observable
 from amplint.rule import HIGH, INFO, File, Finding, rule
@@ -71,34 +71,15 @@ from ._support.call_edits import insert_arguments, keyword, positionals
 
 @rule("AMP118", "scaler-with-bf16", INFO, HIGH, "0.1.0", fix=UNSAFE, observable=Observable(CHECKED))
 def check(file: File) -> Iterator[Finding]:
-    for call, facts in file.fact(Scalers).made:
-        if facts.enabled == "no":
-            continue
-        related = _computed_in_bf16(file, call)
-        if not related:
-            continue
+    for call, (shown, place) in file.fact(Bf16Scalers).found.items():
         yield Finding(
             file.range(call.func),
             "A `GradScaler` gains nothing where autocast computes in bfloat16",
             note="bfloat16 has the range of float32, so nothing needs scaling; each step still checks all gradients",
-            related=related,
+            related=file.related(shown, place),
             fix=disable(file, call) or NoFix("`enabled` cannot be given in this call"),
             defect=file.fact(Scalers).first_choice(call),
         )
-
-
-def _computed_in_bf16(file: File, made: cst.Call) -> tuple[Related, ...]:
-    """Where it shows that all a scaler scales is computed in bfloat16; empty where it does not."""
-    precisions = file.fact(Precisions)
-    condition = precisions.made_for_bf16(made)
-    if condition is not None:
-        return file.related("made for bfloat16 here", condition)
-    if precisions.follow_dtype(made):
-        return ()
-    regions = precisions.regions(made)
-    if not regions or precisions.dtypes.union(each.region.dtype for each in regions) != {"bfloat16"}:
-        return ()
-    return file.related("computed in bfloat16 here", precisions.first(regions))
 
 
 def disable(file: File, call: cst.Call) -> Fix | None:

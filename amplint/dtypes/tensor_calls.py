@@ -28,6 +28,8 @@ _INTEGERS = of_kind(Kind.INDEX) | {"multinomial"}
 _COMPARING = of_kind(Kind.TRUTH)
 _WHOLE = of_kind(Kind.REDUCTION, Kind.EXTREME)
 """Reductions that leave no dimension when nothing says which ones to reduce."""
+_ASSUMED_LOW, _ASSUMED_HIGH = 2.0**-10, 8.0
+"""Bounds of a `clamp` that are not known: whoever sets some has the range of the values in mind."""
 _TUPLES = {"max": 2, "min": 2, "median": 2, "topk": 2, "sort": 2, "std_mean": 2, "var_mean": 2}
 _ARITHMETIC = {
     "add": "add", "sub": "sub", "subtract": "sub", "mul": "mul", "multiply": "mul", "div": "div", "divide": "div",
@@ -125,7 +127,7 @@ class TensorCalls(Expressions):
             return changed(first, detached=True, through=frozenset())
         if name == "clamp" and isinstance(first, Tensor):
             bounds = _bounds(node, arguments)
-            low, high = _number(bounds.keywords.get("min")), _number(bounds.keywords.get("max"))
+            low, high = _bound(bounds, "min", _ASSUMED_LOW), _bound(bounds, "max", _ASSUMED_HIGH)
             argument = arguments.node(0, "input", "self")
             result = arithmetic.clamped(first, low, high, node, argument)
             return self.record("clamp", bounds, result, node, frame, in_place)
@@ -239,8 +241,12 @@ def _bounds(node: cst.Call, arguments: Arguments) -> Arguments:
     return Arguments(arguments.nodes[:1], arguments.values[:1], values, nodes)
 
 
-def _number(value: Value | None) -> float | None:
-    return value.value if isinstance(value, Number) else None
+def _bound(bounds: Arguments, name: str, assumed: float) -> float | None:
+    """A bound of a `clamp`; what is assumed of one that is not known, and None where there is none."""
+    value, node = bounds.keywords.get(name), bounds.keyword_nodes.get(name)
+    if isinstance(value, Number) and value.value is not None:
+        return value.value
+    return None if node is None or isinstance(node, cst.Name) and node.value == "None" else assumed
 
 
 def no_result(*values: Value) -> Tensor:

@@ -71,7 +71,9 @@ class Checkpoints:
         own = (each for each in taken if not any(self._goes_into(each.state, other.place) for other in left_out))
         for each in (*own, *left_out, *self._given_away()):
             found.setdefault(self._checkpoint(each), each)
-        return tuple(sorted(found.values(), key=lambda each: self._tree.order(each.place)))
+        whole = {self._variable(each) for each in found.values() if self._holds_weights(each)} - {None}
+        kept = [each for each in found.values() if self._variable(each) not in whole or self._holds_weights(each)]
+        return tuple(sorted(kept, key=lambda each: self._tree.order(each.place)))
 
     def _goes_into(self, state: SavedState | None, call: cst.BaseExpression) -> bool:
         """Whether a call is given what holds a state: both are one checkpoint then."""
@@ -97,10 +99,22 @@ class Checkpoints:
 
     def _checkpoint(self, each: Incomplete) -> tuple[object, ...]:
         """What makes several places one checkpoint: a dict, or what one function saves."""
-        home = self._tree.function(each.place)
         if each.saver:
-            return home, "", each.saver
-        return (home, each.state.container) if each.state is not None and each.state.container else (id(each.place),)
+            return self._tree.function(each.place), "", each.saver
+        variable = self._variable(each)
+        assigned = self._steppers.flow.assigned(variable[1], each.place) if variable is not None else ()
+        made = [id(node) for node in assigned if self._tree.order(node) < self._tree.order(each.place)]
+        return (*variable, *made[-1:]) if variable is not None else (id(each.place),)
+
+    def _variable(self, each: Incomplete) -> tuple[cst.CSTNode | None, str] | None:
+        """The variable that holds a checkpoint: the function that it belongs to, and its path."""
+        path = each.state.container if each.state is not None else ""
+        return (self._tree.function(each.place), path) if path else None
+
+    def _holds_weights(self, each: Incomplete) -> bool:
+        """Whether the display of a dict holds the weights of a model, too: of several that a variable may hold, those are
+        resumed from."""
+        return any(vocabulary.WEIGHTS.search(key) for key, _ in elements(each.place))
 
     # -- what is kept ----------------------------------------------------------------------------------------------
 

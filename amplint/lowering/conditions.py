@@ -77,9 +77,7 @@ class ConditionReader:
             return Test("constant", kind="true" if node.value != "0" else "false")
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
             return Not(self._equality(node, cst.Integer("0")))
-        told = self._kept(node, depth) or precision_tests.begins(
-            self.normal(node), frozenset(self._refs(node)), node
-        )
+        told = self._kept(node, depth) or precision_tests.begins(self.normal(node), frozenset(self._refs(node)), node)
         if told is not None:
             return told
         kind = self._kind(node)

@@ -25,7 +25,9 @@ class CopiedModels:
         """Whether such a copy computes a loss, and no other model does."""
         behind = self._behind(loss)
         compared = next((each for each in behind if not isinstance(each, cst.Name)), None)
-        called = {path_of(each.func) for each in behind if type(each) is cst.Call and not self._compares(each, compared)}
+        called = {
+            path_of(each.func) for each in behind if type(each) is cst.Call and not self._compares(each, compared)
+        }
         probed = {path for path in called if self._is_probe(path)}
         return bool(probed) and not any(map(self._may_learn, called - probed))
 

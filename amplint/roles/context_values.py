@@ -10,6 +10,7 @@ from __future__ import annotations
 import libcst as cst
 
 from amplint.syntax.access_paths import called_name, elements, literal_key
+from amplint.syntax.bindings import unpacked
 from amplint.syntax.call_arguments import PassedArguments
 from amplint.syntax.classes import Classes, ClassInfo
 from amplint.syntax.names import LOCAL, Binding, Names, dotted
@@ -131,11 +132,25 @@ class ContextValues:
             elif isinstance(binding.node, cst.Param):
                 values = self._given(binding.node)
             else:
-                values = self._imported(binding.qualified)
+                values = self._shared_out(binding.node) or self._imported(binding.qualified)
             if not values:
                 return []
             found += values
         return found
+
+    def _shared_out(self, target: cst.CSTNode | None) -> list[cst.BaseExpression]:
+        """What a function of the project gives to one of several names: to `ctx` in `ctx, scaler = parts()`."""
+        assign = self._tree.enclosing(target, cst.Assign) if isinstance(target, cst.Name) else None
+        match assign:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple() as pattern)], value=cst.Call(func=func)):
+                function = self.function(func)
+                places = [at for at, each in enumerate(pattern.elements) if each.value is target]
+            case _:
+                return []
+        if function is None or not places or self._tree.inside(function, cst.Yield):
+            return []
+        found = [unpacked(pattern, value)[places[0]] for value in self.given_back(function)]
+        return [each for each in found if each is not None] if None not in found else []
 
     def given(self, name: cst.Name) -> list[cst.BaseExpression]:
         """What the calls in sight give to the parameter that a name is; empty for other names, and where none gives anything."""

@@ -76,7 +76,9 @@ class Steppers:
         given = {each.name.value: given_by(call, function, each.name.value) for each in params_of(function)}
         names = {name for name, value in given.items() if value is scaler}
         steps = (node for node in within(function.body) if isinstance(node, cst.Call) and called_name(node) == "step")
-        taken = [path_of(step.args[0].value) for step in steps if step.args and path_of(step.func).split(".")[0] in names]
+        taken = [
+            path_of(step.args[0].value) for step in steps if step.args and path_of(step.func).split(".")[0] in names
+        ]
         return [value for name, value in given.items() if value is not None and name in taken]
 
     def _is_ignored(self, call: cst.Call, scaler: cst.BaseExpression) -> bool:
