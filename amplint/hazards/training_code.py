@@ -49,11 +49,18 @@ class TrainingCode:
         clips = any("clip_grad" in name for name in self._methods)
         reads = any(map(is_gradient, self._tree.find(cst.Attribute)))
         acts = clips or reads or "step" in self._methods
-        if not acts and not any(self._program.names.references(GRAD_SCALER | AUTOCAST)):
+        makes = any(self._program.names.references(GRAD_SCALER | AUTOCAST)) or self._makes_scaler
+        if not acts and not makes:
             return False
         if acts and self._trains(self._tree.module):
             return True
         return (acts or bool(self._abroad)) and any(map(self._trains, self._everything()))
+
+    @property
+    def _makes_scaler(self) -> bool:
+        """Whether the file makes an object around a scaler, by the name of its class, whose source is at hand."""
+        calls = (call for call in self._tree.find(cst.Call) if "Scaler" in called_name(call))
+        return any(self._program.classes.instance_of(call) is not None for call in calls)
 
     @property
     def uses_amp(self) -> bool:

@@ -36,6 +36,8 @@ _ENTERED = re.compile(rb"with(?<=\bwith)\b([^\n:]+)")  # letters are found sever
 _DECORATING = re.compile(rb"@([\w.]+)")
 _SCALES_LOSS = re.compile(rb"scaler\(\s*\w*loss")
 """How a file hands losses to an object around its scaler: `loss_scaler(loss, optimizer)`."""
+_MAKES_SCALER = re.compile(rb"(?<!Standard)(?<!MinMax)(?<!MaxAbs)(?<!Robust)Scaler\w*\(\)")
+"""How a file makes an object around a scaler that a class of another file describes: `NativeScaler()`."""
 _OWN_ENTERED = re.compile(rb"with (?:[^\n:]*[ (,])?self\.(\w+)")
 _WORD = re.compile(rb"\w+")
 _NO_CODE = (b"#", b">>>")
@@ -79,6 +81,8 @@ def may_matter(data: bytes) -> bool:
     if _holds_in_code(data, _LITERALS):
         return True
     if b"caler" in data and _holds_in_code(data, (b"GradScaler", b"backward", b".state_dict()")):
+        return True
+    if b"Scaler" in data and b"torch" in data and _MAKES_SCALER.search(data) is not None:
         return True
     if b"custom_" in data and _holds_in_code(data, (b"custom_fwd", b"custom_bwd")):
         return True

@@ -15,7 +15,7 @@ from amplint.roles.constructors import Constructors
 from amplint.roles.parameter_owners import ParameterOwners
 from amplint.roles.role_uses import RoleUses
 from amplint.roles.user_options import UserOptions
-from amplint.syntax.access_paths import called, computed_attribute, displayed, element_of, path_of
+from amplint.syntax.access_paths import called, computed_attribute, displayed, element_of, literal_key, path_of
 from amplint.syntax.classes import Classes
 from amplint.syntax.loop_elements import paired
 from amplint.syntax.names import LOCAL, UNKNOWN, Names
@@ -138,8 +138,20 @@ class Roles:
         return name[:1].isupper() and known is None and not any("param" in word for word in words(value))
 
     def values(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """What may be assigned to what an expression names; of a display by keys, what it holds under the one that is asked."""
-        return (element_of(value, node) for value in self.flow.values(node))
+        """What may be assigned to what an expression names; of a display by keys, what it holds under the one that is asked, or
+        what is put there later."""
+        put = list(self._put(node)) if type(node) is cst.Subscript else []
+        yield from put
+        for value in self.flow.values(node):
+            element = element_of(value, node)
+            if not put or element is not value:
+                yield element
+
+    def _put(self, node: cst.Subscript) -> Iterator[cst.BaseExpression]:
+        """What its function assigns to an element by a literal key (`state["scheduler"] = scheduler`)."""
+        key, path = literal_key(node), path_of(node.value)
+        stored = self.flow.put(path, node) if key and path else ()
+        return (value for element, value in stored if literal_key(element) == key)
 
     # -- by constructor --------------------------------------------------------------------------------------------
 

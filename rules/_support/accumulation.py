@@ -35,8 +35,21 @@ def _runs_without_step(file: File, found: Found, call: cst.CSTNode) -> bool:
     around = file.tree.enclosing(call, cst.For, cst.While, cst.FunctionDef, cst.Lambda) or file.tree.module
     blocks = [hazard_calls.common_block(file, call, step) for step in here] or [around]
     guards = [guard for block in blocks if block is not None for guard in hazard_calls.guards(file, call, block)]
+    guards += [test for step in here for test in _exits_between(file, step, call)]
     inside_try = any(isinstance(guard, cst.Try) for step in here for guard in _guards_of(file, step, call))
     return bool(steps) and not inside_try and not any(hazard_calls.varies(file, guard) for guard in guards)
+
+
+def _exits_between(file: File, step: cst.CSTNode, call: cst.CSTNode) -> list[cst.CSTNode]:
+    """The branches between a step and a call that end the iteration before the call (`if not due: continue`)."""
+    around = {*file.tree.ancestors(call)}
+    first, last = file.tree.span(step)[1], file.tree.span(call)[0]
+    return [
+        branch
+        for branch in file.tree.find(cst.If)
+        if first <= file.tree.span(branch)[0] and file.tree.span(branch)[1] <= last
+        if file.tree.parent(branch) in around and (_jumps_away(branch.body) or _jumps_away(branch.orelse))
+    ]
 
 
 def _follows_the_first_pass(file: File, found: Found) -> bool:
@@ -46,6 +59,8 @@ def _follows_the_first_pass(file: File, found: Found) -> bool:
     if backward is None or block is None or RAISES not in found.hazard.details:
         return False
     if hazard_calls.guards(file, found.node, block) or hazard_calls.guards(file, backward, block):
+        return False
+    if _exits_between(file, backward, found.node):
         return False
     row = file.range(backward).start.row
     return all(file.range(call).start.row > row for call in (*found.calls(ScalerStep), *found.calls(Unscale)))
