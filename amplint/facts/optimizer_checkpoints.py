@@ -84,18 +84,33 @@ class OptimizerStates:
 
     def _named(self, value: cst.BaseExpression) -> list[cst.BaseExpression]:
         """A value, or else the places that read the name which it is given, or the collection that it is put into."""
+        path = self._kept_as(value)
+        if not path:
+            return [value]
+        reads = self._flow.reads(path, value)
+        put = [each for each in reads if self._under_computed_key(each)]
+        return [read for each in reads for read in (self._named(each) if each in put else [each])]
+
+    def _kept_as(self, value: cst.BaseExpression) -> str:
+        """The only name that a value is given, or the path of the collection that it is put into; empty for neither."""
         use = self._flow.use(value)
         while isinstance(use.node, (cst.ListComp, cst.DictComp)):
             use = self._flow.use(use.node)
+        if isinstance(use.node, cst.Call) and use.name == "append" and isinstance(use.node.func, cst.Attribute):
+            return path_of(use.node.func.value)
+        if use.how is not How.ASSIGNED:
+            return ""
         given = targets(use.node)
         names = [path_of(each) for each in given if isinstance(each, cst.Name)]
         put = [each for each in given if isinstance(each, cst.Subscript) and isinstance(each.value, cst.Name)]
         names += [path_of(each.value) for each in put if not self._is_spelled(each)]
-        if isinstance(use.node, cst.Call) and use.name == "append" and isinstance(use.node.func, cst.Attribute):
-            names = [path_of(use.node.func.value)]
-        elif use.how is not How.ASSIGNED:
-            names = []
-        return self._flow.reads(names[0], value) if len(names) == 1 and names[0] else [value]
+        return names[0] if len(names) == 1 else ""
+
+    def _under_computed_key(self, value: cst.BaseExpression) -> bool:
+        """Whether a value is put into a dict under a key that is not written out: `checkpoint[KEY] = state`."""
+        use = self._flow.use(value)
+        given = targets(use.node) if use.how is How.ASSIGNED else ()
+        return any(isinstance(each, cst.Subscript) and not self._is_spelled(each) for each in given)
 
     def _placed(
         self, optimizer: cst.BaseExpression, value: cst.BaseExpression, is_inner: bool = False

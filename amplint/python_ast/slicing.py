@@ -18,6 +18,7 @@ from amplint.source import Source
 _PROTOCOL_WORDS = (
     r"^backward$", r"^step$", r"^zero_grad$", r"^clip_grad", r"^get_total_norm$", r"^clip_grads_with_norm_$", r"^grad$",
     r"^b?float16$", r"^half$", r"optim", r"sched", r"^nullcontext$", r"^ExitStack$", r"^parameters$",
+    r"^(?:load_)?state_dict$",
 )  # fmt: skip
 """Identifiers that say more about AMP code that stands elsewhere in the file."""
 
