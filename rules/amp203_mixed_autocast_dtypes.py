@@ -127,7 +127,9 @@ def _is_chosen(file: File, region: cst.CSTNode, other: cst.CSTNode) -> bool:
         if isinstance(above, cst.If) and below not in around:
             if above in around or _says_choice(file.tree.text(above.test)):
                 return True
-        elif isinstance(above, (cst.IfExp, cst.Match, cst.Try)) and below not in around:
+        elif isinstance(above, (cst.IfExp, cst.Match)) and below not in around:
+            return True
+        elif isinstance(above, cst.Try) and below not in around and above in around:
             return True
         elif isinstance(above, (cst.FunctionDef, cst.ClassDef)) and _says_choice(above.name.value):
             return True

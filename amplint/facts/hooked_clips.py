@@ -114,4 +114,9 @@ def _result(function: cst.FunctionDef | cst.Lambda | None) -> cst.BaseExpression
     match function.body.body:
         case [cst.SimpleStatementLine(body=[cst.Return(value=value)])]:
             return value
+        case [
+            cst.SimpleStatementLine(body=[cst.Expr(value=cst.SimpleString())]),
+            cst.SimpleStatementLine(body=[cst.Return(value=value)]),
+        ]:
+            return value
     return None

@@ -144,7 +144,16 @@ class Roles:
         yield from put
         for value in self.flow.values(node):
             element = element_of(value, node)
+            if element is value and type(value) is cst.Call and type(node) is cst.Subscript and literal_key(node):
+                yield from self._of_returned(value, node)
             if not put or element is not value:
+                yield element
+
+    def _of_returned(self, call: cst.Call, node: cst.Subscript) -> Iterator[cst.BaseExpression]:
+        """What the dict that a call of a function at hand gives back holds under the key that is asked."""
+        for returned in self.flow.returned(self.flow.called(call)):
+            element = element_of(returned, node)
+            if element is not returned:
                 yield element
 
     def _put(self, node: cst.Subscript) -> Iterator[cst.BaseExpression]:

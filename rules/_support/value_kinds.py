@@ -11,6 +11,8 @@ import libcst as cst
 from amplint.model import vocabulary
 from amplint.model.torch.precision import DTYPES
 from amplint.rule import File
+from amplint.syntax.access_paths import path_of
+from amplint.syntax.bindings import targets
 
 from .tensor_uses import is_used_as_tensor
 
@@ -30,6 +32,8 @@ _WITH_DEVICE = frozenset({
 """Classes whose `device` is a `torch.device`."""
 _LOADING = ("transformers.", "diffusers.")
 """Libraries of which all that `from_pretrained` loads, and that has a `device`, has it so."""
+_NUMBERS = frozenset({"torch.cuda.current_device", "torch.distributed.get_rank", "builtins.int"})
+"""Functions that return the number of something."""
 _TENSOR = frozenset({"torch.Tensor", "torch.FloatTensor"})
 _DEVICE_PREFIX = re.compile(r"([a-z]+):")
 
@@ -131,9 +135,10 @@ def _attribute_sources(file: File, value: cst.Attribute) -> list[cst.CSTNode | N
     """What the class assigns to an attribute of `self`."""
     owner = file.tree.enclosing(value, cst.ClassDef)
     found: list[cst.CSTNode | None] = []
-    for assign in file.tree.find(cst.Assign):
-        targets = [file.tree.text(each.target) for each in assign.targets]
-        if f"self.{value.attr.value}" in targets and file.tree.enclosing(assign, cst.ClassDef) is owner:
+    statements: list[cst.Assign | cst.AnnAssign] = [*file.tree.find(cst.Assign), *file.tree.find(cst.AnnAssign)]
+    for assign in statements:
+        paths = [path_of(each) for each in targets(assign)]
+        if f"self.{value.attr.value}" in paths and file.tree.enclosing(assign, cst.ClassDef) is owner:
             found.append(assign.value)
     return found
 
@@ -148,6 +153,8 @@ def _leaf(file: File, leaf: cst.CSTNode) -> str | None:
     if isinstance(leaf, (cst.Integer, cst.Float)):
         return NUMBER
     if isinstance(leaf, cst.BinaryOperation) and _leaf(file, leaf.left) == _leaf(file, leaf.right) == NUMBER:
+        return NUMBER
+    if isinstance(leaf, cst.Call) and file.names.all_in(leaf.func, _NUMBERS):
         return NUMBER
     if isinstance(leaf, cst.Call):
         return DEVICE if _is_device_made(file, leaf) else _text(leaf) or _of_devices(file, _returned(file, leaf))
