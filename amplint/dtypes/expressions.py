@@ -153,7 +153,7 @@ class Expressions(ValueParts, ABC):
             return asks_about_region(test, frame.region, self.names) or None
         if type(test) is cst.Name:
             bound = self.names.bindings(test.value, test)
-            return frame.answers.get(id(bound[0].value)) if len(bound) == 1 else None
+            return frame.known_tests.get(id(bound[0].value)) if len(bound) == 1 else None
         if type(test) is not cst.Comparison or len(test.comparisons) != 1:
             return None
         asked, comparison = self.evaluate(test.left, frame), test.comparisons[0]

@@ -27,7 +27,7 @@ class StackFrame:
         alive: False behind a `return`, `raise`, `break` or `continue`.
         returned: the values of its returns so far.
         this: the object whose method it is.
-        answers: to the tests that names stand for, by the identity of what was assigned to them.
+        known_tests: the answers to the tests that names stand for, by the identity of what was assigned to them.
     """
 
     scope: cst.CSTNode
@@ -39,7 +39,7 @@ class StackFrame:
     alive: bool = True
     returned: list[Value] = field(default_factory=list)
     this: Instance | None = None
-    answers: dict[int, bool | None] = field(default_factory=dict)
+    known_tests: dict[int, bool | None] = field(default_factory=dict)
 
     def lookup(self, name: str) -> Value | None:
         """What a name holds, in this frame or in those around it."""

@@ -71,7 +71,7 @@ class Statements(Calls):
         elif type(node) is cst.Assign:
             value = self.assigned(node.value, frame)
             if type(node.value) in _ASKING:
-                frame.answers[id(node.value)] = self.asked(node.value, frame)
+                frame.known_tests[id(node.value)] = self.asked(node.value, frame)
             for target in node.targets:
                 self.assign(target.target, value, frame)
                 if type(target.target) is cst.Subscript:

@@ -198,11 +198,11 @@ class BlockReader:
     def _loop_body(self, node: cst.For | cst.While, counted: CountedLoop | None = None) -> Seq:
         """The body of a loop, in which what the loop does not assign is constant."""
         conditions = self._conditions
-        changing, around = conditions.changing, conditions.firsts.around
-        conditions.changing = self._scope.assigned_in(node)
+        changing, around = conditions.kinds.changing, conditions.firsts.around
+        conditions.kinds.changing = self._scope.assigned_in(node)
         conditions.firsts.enter(counted, self._scope.assigned_in(node.body))
         body = self.read(node.body)
-        conditions.changing, conditions.firsts.around = changing, around
+        conditions.kinds.changing, conditions.firsts.around = changing, around
         return body
 
     # -- regions ---------------------------------------------------------------------------------------------------

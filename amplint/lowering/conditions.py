@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
 from amplint.lowering import precision_tests, scale_comparisons
-from amplint.lowering.counters import CounterReader, SideKind, asks_for_end, counts_iterations
+from amplint.lowering.condition_kinds import ConditionKinds
 from amplint.lowering.excluded_choices import (
     ExcludedChoices,
     displayed_choices,
@@ -27,8 +27,6 @@ from amplint.syntax.words import words
 
 MAX_EXPANSION = 4
 _LOGICAL = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation)
-_LASTING = frozenset("isinstance issubclass hasattr callable is_main_process is_available is_initialized".split())
-"""Functions that answer alike all through a run, whatever they are asked about."""
 
 
 class ConditionReader:
@@ -38,12 +36,10 @@ class ConditionReader:
         self._scope = scope
         self._ref = scope.ref
         self._definition = scope.definition
-        self._counters = CounterReader(scope.definition)
         self._settings = KeptSettings(scope)
+        self.kinds = ConditionKinds(scope, self._settings)
         self.firsts = FirstIterations()
         self._choices = ExcludedChoices()
-        self.changing = scope.changing() | scope.handed(counts_iterations)
-        """Names that are assigned inside a loop, or handed over from one; whoever reads a loop narrows them to that loop."""
 
     def read(self, node: cst.BaseExpression, depth: int = 0) -> Condition:
         """The condition that an expression is, in a truth context.
@@ -80,20 +76,12 @@ class ConditionReader:
         told = self._kept(node, depth) or precision_tests.begins(self.normal(node), frozenset(self._refs(node)), node)
         if told is not None:
             return told
-        kind = self._kind(node)
+        kind = self.kinds.of(node)
         if vocabulary.UNSCALED_FLAG.search(option_key(node)):
             kind = "unscaled"
-        elif kind in ("varying", "config") and self._is_amp_option(node):
+        elif kind in ("varying", "config") and self.kinds.is_amp_option(node):
             kind = "mode"
-        return self._test(node, "moment" if kind == "varying" and self._asks_for_place(node) else kind)
-
-    def _asks_for_place(self, node: cst.BaseExpression) -> bool:
-        """Whether a function in sight is asked about counters alone (`self.is_due(i)`), and does not look for skipped steps."""
-        if not isinstance(node, cst.Call) or not node.args:
-            return False
-        asked = {self._counters.part(arg.value, self.changing) for arg in node.args}
-        callee = self._scope.program.callees.of(node, self._scope.node) if max(asked) == SideKind.COUNTER else None
-        return callee is not None and vocabulary.STEP_GATE.search(" ".join(words(callee.node))) is None
+        return self._test(node, "moment" if kind == "varying" and self.kinds.asks_for_place(node) else kind)
 
     def matches(self, subject: cst.BaseExpression, case: cst.MatchCase) -> Condition:
         """The question whether a `match` statement takes a case.
@@ -139,7 +127,7 @@ class ConditionReader:
             return self._test(node, "config")
         if vocabulary.LAST_BATCH.search(last):
             return self._test(node, "end")
-        changes = path_of(node).partition(".")[0] in self.changing
+        changes = path_of(node).partition(".")[0] in self.kinds.changing
         return self._choices.asked_whether_given(self._test(node, "varying" if changes else "config"))
 
     def _kept(self, node: cst.BaseExpression, depth: int) -> Condition | None:
@@ -178,13 +166,13 @@ class ConditionReader:
             key = f"({self.normal(left)} in {self.normal(right)})"
             refs = frozenset(self._refs(node))
             told = precision_tests.contains(key, refs, left, right)
-            test = Test(key, refs, self._where(self._kind(node), left, right))
+            test = Test(key, refs, self.kinds.of_equality(self.kinds.of(node), left, right))
             values = displayed_choices(right) if test.kind == "config" else []
             inside = told or (self._one_of(left, values) if values else test)
             return Not(inside) if isinstance(operator, cst.NotIn) else inside
         fell = scale_comparisons.fell(left, operator, right, self._scope.scale_names)
         if fell is None:
-            return self._test(node, self._ordered(node))
+            return self._test(node, self.kinds.of_order(node))
         skipped = self._test(node, "skipped")
         return skipped if fell else Not(skipped)
 
@@ -206,57 +194,11 @@ class ConditionReader:
             return told
         if vocabulary.STEP_GATE.search(" ".join((*words(left), *words(right)))):
             return Test(key, refs, "gate")
-        kind = "config" if is_choice(right) else self._where(self._kind(left, right), left, right)
+        kind = "config" if is_choice(right) else self.kinds.of_equality(self.kinds.of(left, right), left, right)
         return self._choices.told(Test(key, refs, kind), self.normal(left), right)
-
-    def _where(self, kind: str, left: cst.BaseExpression, right: cst.BaseExpression) -> str:
-        """The kind of a test whether two sides are equal, or one is in the other: one for a place in the run is no other."""
-        if kind != "varying" or not self._counters.is_moment(left, right, self.changing):
-            return kind
-        return "end" if asks_for_end(left, right) else "moment"
-
-    def _ordered(self, node: cst.Comparison) -> str:
-        """The kind of a test for the lesser one."""
-        kind = self._kind(node)
-        return "range" if kind == "varying" and self._counters.is_range(node, self.changing) else kind
 
     def _test(self, node: cst.BaseExpression, kind: str) -> Test:
         return Test(self.normal(node), frozenset(self._refs(node)), kind)
-
-    def _kind(self, node: cst.BaseExpression, *others: cst.BaseExpression) -> str:
-        found = " ".join(words(node))
-        if vocabulary.STEP_GATE.search(found):
-            return "gate" if vocabulary.asks_for_step(found) else "config"
-        if isinstance(node, cst.Call):
-            func = node.func
-            name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
-            if name in ("is_enabled",) or vocabulary.AMP_FLAG.search(str(name)):
-                return "mode"
-            if name in _LASTING:
-                return "config"
-        names = [] if self._is_set((node, *others)) else [name for each in (node, *others) for name in _names(each)]
-        for name in names:
-            value = self._definition(name)
-            if value is not None and vocabulary.STEP_GATE.search(" ".join(words(value))):
-                return "gate"
-        fixed = all(name.value not in self.changing and name.value != "self" for name in names)
-        return "config" if fixed and not option_reads.asks_anything_else(node) else "varying"
-
-    def _is_set(self, nodes: Iterable[cst.CSTNode]) -> bool:
-        """Whether nothing but settings that the object keeps, and classes of objects, goes into expressions."""
-        return all(map(self._is_setting, nodes))
-
-    def _is_setting(self, node: cst.CSTNode) -> bool:
-        if type(node) is cst.Attribute:
-            return option_reads.is_class_name(node) or self._settings.holds(node)
-        if option_reads.is_getattr(node):
-            return self._is_set([node.args[0].value])
-        return type(node) is not cst.Name and self._is_set(children(node))
-
-    def _is_amp_option(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression asks an object that no loop changes for a flag that is set where AMP is on."""
-        asked = vocabulary.AMP_FLAG.search(option_key(node)) is not None
-        return asked and all(name.value not in self.changing for name in _names(node))
 
     def normal(self, node: cst.CSTNode) -> str:
         """A text that is equal for equal expressions, with references in angle quotes."""
@@ -298,10 +240,3 @@ def constant(node: cst.CSTNode) -> bool | None:
     if type(node) is cst.Name and node.value in ("True", "False", "None"):
         return node.value == "True"
     return None
-
-
-def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
-    if type(node) is cst.Name:
-        yield node
-    for child in children(node):
-        yield from _names(child)

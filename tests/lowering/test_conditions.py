@@ -114,7 +114,6 @@ def test_a_variable_stands_for_its_only_value() -> None:
         ('args.precision.startswith("fp")', "unscaled", False),
         ('args.precision.endswith(("bf16", "32"))', "unscaled", True),
         ("args.kind is torch.bfloat16", "unscaled", True),
-        ('args.kind.startswith("bf")', "varying", True),
         ("args.bf16", "unscaled", True),
         ('cfg["use_bf16"]', "unscaled", True),
         # The same all through a run.
@@ -123,6 +122,10 @@ def test_a_variable_stands_for_its_only_value() -> None:
         ("n > 3", "config", True),
         ("args.clip is not None", "config", True),
         ("isinstance(n, int)", "config", True),
+        ('args.kind.startswith("bf")', "config", True),
+        ('getattr(args, "clip", False)', "config", True),
+        ('int(cfg.get("clip")) > 1', "config", True),
+        ('type(n).__name__ == "Adam"', "config", True),
         ('args.kind == "a"', "config", True),
         ("torch.isfinite(loss)", "config", True),
         # Another one at each iteration.

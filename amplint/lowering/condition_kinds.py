@@ -1,0 +1,123 @@
+"""Of which kind a test is: whether it asks for AMP, for a skipped step, for a place in the run, or for an option."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import libcst as cst
+
+from amplint.lowering.counters import CounterReader, SideKind, asks_for_end, counts_iterations
+from amplint.lowering.function_scope import FunctionScope
+from amplint.lowering.kept_settings import KeptSettings
+from amplint.model import vocabulary
+from amplint.syntax import option_reads
+from amplint.syntax.access_paths import option_key
+from amplint.syntax.nodes import children
+from amplint.syntax.words import words
+
+_LASTING = frozenset("isinstance issubclass hasattr callable is_main_process is_available is_initialized".split())
+"""Functions that answer alike all through a run, whatever they are asked about."""
+
+
+class ConditionKinds:
+    """The kinds of the tests in one function (see `Test.kind`).
+
+    Args:
+        scope: the function.
+        settings: the settings that its object keeps.
+
+    Attributes:
+        changing: the names that are assigned inside a loop, or handed over from one; whoever reads a loop narrows them to
+            that loop.
+    """
+
+    def __init__(self, scope: FunctionScope, settings: KeptSettings) -> None:
+        self._scope, self._settings = scope, settings
+        self._definition = scope.definition
+        self._counters = CounterReader(scope.definition)
+        self.changing = scope.changing() | scope.handed(counts_iterations)
+
+    def of(self, node: cst.BaseExpression, *others: cst.BaseExpression) -> str:
+        """The kind of a test, as far as the expressions in it tell.
+
+        Args:
+            node: what is asked for its truth, or one side of a comparison.
+            *others: the other sides.
+        """
+        found = " ".join(words(node))
+        if vocabulary.STEP_GATE.search(found):
+            return "gate" if vocabulary.asks_for_step(found) else "config"
+        if isinstance(node, cst.Call):
+            func = node.func
+            name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
+            if name in ("is_enabled",) or vocabulary.AMP_FLAG.search(str(name)):
+                return "mode"
+            if name in _LASTING:
+                return "config"
+        names = [] if self._is_set((node, *others)) else [name for each in (node, *others) for name in _names(each)]
+        for name in names:
+            value = self._definition(name)
+            if value is not None and vocabulary.STEP_GATE.search(" ".join(words(value))):
+                return "gate"
+        fixed = all(name.value not in self.changing and name.value != "self" for name in names)
+        return "config" if fixed and not option_reads.asks_anything_else(node) else "varying"
+
+    def _is_set(self, nodes: Iterable[cst.CSTNode]) -> bool:
+        """Whether nothing but settings that the object keeps, and classes of objects, goes into expressions."""
+        return all(map(self._is_setting, nodes))
+
+    def _is_setting(self, node: cst.CSTNode) -> bool:
+        if type(node) is cst.Attribute:
+            return option_reads.is_class_name(node) or self._settings.holds(node)
+        if option_reads.is_getattr(node):
+            return self._is_set([node.args[0].value])
+        return type(node) is not cst.Name and self._is_set(children(node))
+
+    def is_amp_option(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression asks an object that no loop changes for a flag that is set where AMP is on.
+
+        Args:
+            node: the expression.
+        """
+        asked = vocabulary.AMP_FLAG.search(option_key(node)) is not None
+        return asked and all(name.value not in self.changing for name in _names(node))
+
+    def of_equality(self, kind: str, left: cst.BaseExpression, right: cst.BaseExpression) -> str:
+        """The kind of a test whether two sides are equal, or one is in the other: one for a place in the run is no other.
+
+        Args:
+            kind: that which the sides tell.
+            left: one side.
+            right: the other side.
+        """
+        if kind != "varying" or not self._counters.is_moment(left, right, self.changing):
+            return kind
+        return "end" if asks_for_end(left, right) else "moment"
+
+    def of_order(self, node: cst.Comparison) -> str:
+        """The kind of a test for the lesser one.
+
+        Args:
+            node: the comparison.
+        """
+        kind = self.of(node)
+        return "range" if kind == "varying" and self._counters.is_range(node, self.changing) else kind
+
+    def asks_for_place(self, node: cst.BaseExpression) -> bool:
+        """Whether a function in sight is asked about counters alone (`self.is_due(i)`), and does not look for skipped steps.
+
+        Args:
+            node: what is asked for its truth.
+        """
+        if not isinstance(node, cst.Call) or not node.args:
+            return False
+        asked = {self._counters.part(arg.value, self.changing) for arg in node.args}
+        callee = self._scope.program.callees.of(node, self._scope.node) if max(asked) == SideKind.COUNTER else None
+        return callee is not None and vocabulary.STEP_GATE.search(" ".join(words(callee.node))) is None
+
+
+def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
+    if type(node) is cst.Name:
+        yield node
+    for child in children(node):
+        yield from _names(child)
