@@ -63,6 +63,7 @@ from ._support.value_kinds import (
     DEVICE,
     DTYPE,
     FLAG,
+    INDEX,
     NUMBER,
     device_texts,
     kept_texts,
@@ -121,7 +122,7 @@ def _judge(file: File, call: cst.Call, name: str) -> Finding | None:
     if found == DEVICE:
         message = f"`{name}` gets a `torch.device` as `device_type`, not a string"
         return Finding(file.range(call.func), message, _NO_STRING, fix=_type_of(file, given.value) or _UNKNOWN)
-    if found in (DTYPE, FLAG, NUMBER):
+    if found in (DTYPE, FLAG, NUMBER, INDEX):
         message = f"`{name}` gets a {found} as `device_type`, not a string"
         parameter = {DTYPE: "dtype", FLAG: "enabled"}.get(found, "")
         alone = given.keyword is None and len(positionals(call)) == 1 and keyword(call, parameter) is None

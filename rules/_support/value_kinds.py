@@ -16,7 +16,7 @@ from amplint.syntax.bindings import targets
 
 from .tensor_uses import is_used_as_tensor
 
-FLAG, DTYPE, DEVICE, NUMBER = "flag", "dtype", "device", "number"
+FLAG, DTYPE, DEVICE, NUMBER, INDEX = "flag", "dtype", "device", "number", "device index"
 
 _ANNOTATED = {
     "builtins.bool": FLAG,
@@ -32,8 +32,8 @@ _WITH_DEVICE = frozenset({
 """Classes whose `device` is a `torch.device`."""
 _LOADING = ("transformers.", "diffusers.")
 """Libraries of which all that `from_pretrained` loads, and that has a `device`, has it so."""
-_NUMBERS = frozenset({"torch.cuda.current_device", "torch.distributed.get_rank", "builtins.int"})
-"""Functions that return the number of something."""
+_INDEXES = frozenset({"torch.cuda.current_device", "torch.distributed.get_rank"})
+"""Functions that return the number of a device, or of the process that has one for itself."""
 _TENSOR = frozenset({"torch.Tensor", "torch.FloatTensor"})
 _DEVICE_PREFIX = re.compile(r"([a-z]+):")
 
@@ -154,8 +154,8 @@ def _leaf(file: File, leaf: cst.CSTNode) -> str | None:
         return NUMBER
     if isinstance(leaf, cst.BinaryOperation) and _leaf(file, leaf.left) == _leaf(file, leaf.right) == NUMBER:
         return NUMBER
-    if isinstance(leaf, cst.Call) and file.names.all_in(leaf.func, _NUMBERS):
-        return NUMBER
+    if isinstance(leaf, cst.Call) and file.names.all_in(leaf.func, _INDEXES):
+        return INDEX
     if isinstance(leaf, cst.Call):
         return DEVICE if _is_device_made(file, leaf) else _text(leaf) or _of_devices(file, _returned(file, leaf))
     if isinstance(leaf, (cst.Name, cst.Attribute)) and file.names.all_in(leaf, DTYPES):
