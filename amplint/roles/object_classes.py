@@ -8,6 +8,7 @@ import libcst as cst
 
 from amplint.model import vocabulary
 from amplint.model.torch import layers
+from amplint.model.torch.names import GRAD_SCALER
 from amplint.roles.roles import Roles
 from amplint.roles.scaler_wrappers import ScalerWrappers
 from amplint.syntax.access_paths import called_name, displayed, path_of
@@ -186,13 +187,18 @@ class ObjectClasses:
         return None if any(info in each.lineage[1:] for each in self._classes.own) else info
 
     def _handed_on(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
-        """The class of an object that was handed on by its name: if a parameter is annotated with it, if it steps through a
-        scaler of its own, or if a wrapper that comes with amplint speaks for it."""
+        """The class of an object that was handed on by its name: if a parameter is annotated with it, if it is derived from
+        torch's scaler or steps through one of its own, or if a wrapper that comes with amplint speaks for it."""
         info = self._class_of(instance, abroad, names)
         if info is None or info is self._annotated(instance, abroad):
             return info
         told = self._tree.home(info.node).source.path.endswith(".pyi")
-        return info if told or self._wrappers.is_one(info) else None
+        return info if told or _is_scaler(info) or self._wrappers.is_one(info) else None
+
+
+def _is_scaler(info: ClassInfo) -> bool:
+    """Whether a class is derived from a scaler of torch."""
+    return any(each.base_names & GRAD_SCALER for each in info.lineage)
 
 
 def is_torchs(info: ClassInfo) -> bool:

@@ -123,13 +123,21 @@ class Roles:
 
     def _as_given(self, node: cst.BaseExpression) -> ObjectFacts | None:
         """What is known of a parameter from the calls in sight; there may be others, so that it may also be another object."""
-        facts = [found for value in self.flow.given(node) if (found := self.made_by(value)) is not None]
+        given = list(self.flow.given(node))
+        if given and all(map(self._is_something_else, given)):
+            return ObjectFacts()
+        facts = [found for value in given if (found := self.made_by(value)) is not None]
         roles = {each.role for each in facts}
         if "follower" in roles:
             return ObjectFacts("follower")
         if len(roles) != 1 or not facts[0].role:
             return None
         return changed(facts[0], enabled=_join(facts), owners=(), made=False, maker="")
+
+    def _is_something_else(self, given: cst.BaseExpression) -> bool:
+        """Whether what a call gives is an object of none of the roles, whatever it is called: its caller makes it."""
+        makers = list(self.values(given)) if type(given) is cst.Name else []
+        return bool(makers) and all(type(each) is cst.Call for each in makers) and not self.of(given).role
 
     def _is_foreign(self, value: cst.BaseExpression) -> bool:
         """Whether a value is an instance of a class that is neither optimizer nor scheduler by its name, nor gets parameters."""
