@@ -11,8 +11,6 @@ import libcst as cst
 from amplint.model import vocabulary
 from amplint.model.torch.precision import DTYPES
 from amplint.rule import File
-from amplint.syntax.access_paths import path_of
-from amplint.syntax.bindings import targets
 
 from .tensor_uses import is_used_as_tensor
 
@@ -134,13 +132,13 @@ def _sources(file: File, value: cst.CSTNode) -> list[cst.CSTNode | None]:
 def _attribute_sources(file: File, value: cst.Attribute) -> list[cst.CSTNode | None]:
     """What the class assigns to an attribute of `self`."""
     owner = file.tree.enclosing(value, cst.ClassDef)
-    found: list[cst.CSTNode | None] = []
-    statements: list[cst.Assign | cst.AnnAssign] = [*file.tree.find(cst.Assign), *file.tree.find(cst.AnnAssign)]
-    for assign in statements:
-        paths = [path_of(each) for each in targets(assign)]
-        if f"self.{value.attr.value}" in paths and file.tree.enclosing(assign, cst.ClassDef) is owner:
-            found.append(assign.value)
-    return found
+    given = [(each.target, assign.value) for assign in file.tree.find(cst.Assign) for each in assign.targets]
+    given += [(each.target, each.value) for each in file.tree.find(cst.AnnAssign) if each.value is not None]
+    return [
+        found
+        for target, found in given
+        if file.tree.text(target) == f"self.{value.attr.value}" and file.tree.enclosing(target, cst.ClassDef) is owner
+    ]
 
 
 def _leaf(file: File, leaf: cst.CSTNode) -> str | None:
