@@ -24,7 +24,7 @@ SAID = [
     ("HAS_MODEL", "model net2 submodule ddp critic", "netlist loss"),
     ("WEIGHTS", "model module ema state_dict net", "epoch modeling"),
     ("HAS_GRADIENTS", "params grads model net", "parametric grad_norm_value"),
-    ("LOSS", "loss criterion CrossEntropyLoss", "objective"),
+    ("LOSS", "loss criterion CrossEntropyLoss objective", "observation"),
     ("MAYBE_LOSS", "loss cost err scaled", "value"),
     (
         "MODEL_OR_LOSS",
