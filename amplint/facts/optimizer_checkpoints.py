@@ -82,14 +82,15 @@ class OptimizerStates:
         several = self._roles.collections(node) if not role else []
         return role == "optimizer" or {self._roles.of(each).role for each in several} == {"optimizer"}
 
-    def _named(self, value: cst.BaseExpression) -> list[cst.BaseExpression]:
-        """A value, or else the places that read the name which it is given, or the collection that it is put into."""
+    def _named(self, value: cst.BaseExpression, seen: frozenset[str] = frozenset()) -> list[cst.BaseExpression]:
+        """A value, or else the places that read the name which it is given, or the collection that it is put into; `seen` are
+        those that it was put into before."""
         path = self._kept_as(value)
-        if not path:
+        if not path or path in seen:
             return [value]
         reads = self._flow.reads(path, value)
         put = [each for each in reads if self._under_computed_key(each)]
-        return [read for each in reads for read in (self._named(each) if each in put else [each])]
+        return [read for each in reads for read in (self._named(each, seen | {path}) if each in put else [each])]
 
     def _kept_as(self, value: cst.BaseExpression) -> str:
         """The only name that a value is given, or the path of the collection that it is put into; empty for neither."""

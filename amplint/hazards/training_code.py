@@ -121,6 +121,6 @@ class TrainingCode:
             named = (arg.value for arg in call.args if type(arg.value) is cst.Name)
             runs = [call, *map(cst.Call, named if called_name(call) in _RUN_WHAT_THEY_GET else ())]
             inside = self._tree.enclosing(call, cst.FunctionDef) or self._tree.root(call)
-            yield from (found.node for each in runs if (found := self._callees.of(each, inside)) is not None)
+            yield from (found.node for each in runs for found in self._callees.all_of(each, inside))
         for item in self._tree.inside(node, cst.WithItem):
             yield from (each.node for each in self._callees.managing(item.item) or ())

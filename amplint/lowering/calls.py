@@ -101,7 +101,7 @@ class CallReader:
                 return self._scaled(call, scaler, values)
         self._use(call)
         self._functions.called_back(call)
-        return self._functions.enter(call) or self._unknown.read(call)
+        return self._functions.enter(call) or self._functions.choose(call) or self._unknown.read(call)
 
     def _use(self, call: cst.Call) -> None:
         """Tell of a call, in case it is of a model: only its optimizer, perhaps in another function, tells that."""

@@ -6,6 +6,7 @@ What they are given is bound to their parameters; what comes back has a referenc
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import libcst as cst
 
@@ -13,6 +14,7 @@ from amplint.lowering import call_binding
 from amplint.lowering.called_back import CalledBack
 from amplint.lowering.conditions import ConditionReader
 from amplint.lowering.function_builder import FunctionBuilder
+from amplint.lowering.mode_branches import as_mode_branch
 from amplint.lowering.provenance import Provenance, Read, arguments, union
 from amplint.model.event_graph import Call, Loop, Seq
 from amplint.model.references import SOMETHING
@@ -49,6 +51,29 @@ class FunctionCalls:
         return Provenance(
             (self._run(found, call, at or call, values),), union(values.values()).as_argument().args, True
         )
+
+    def choose(self, call: cst.Call) -> Provenance | None:
+        """Enter the graph of either of two functions between which a condition chooses; None for any other call.
+
+        Args:
+            call: the call.
+        """
+        choice = self._scope.program.callees.choice(call)
+        if choice is None or not self._scope.program.callees.all_of(call, self._scope.node):
+            return None
+        chosen, sides = choice
+        values = {arg.value: self._argument(arg) for arg in call.args}
+        then, orelse = (self._builder.block(partial(self._take, side, call, values)) for side in sides)
+        self._emit(as_mode_branch(self._conditions.read(chosen.test), then, orelse))
+        return Provenance((self._builder.temporary(call),), union(values.values()).as_argument().args, True)
+
+    def _take(self, side: cst.Call, call: cst.Call, values: Mapping[cst.BaseExpression, Provenance]) -> None:
+        """Emit that one of two functions is called, which may be unknown."""
+        found = self._scope.program.callees.of(side, self._scope.node)
+        if found is not None:
+            self._run(found, side, call, values)
+        else:
+            self._escape(call)
 
     def _argument(self, arg: cst.Arg) -> Provenance:
         value = self._read(arg.value)

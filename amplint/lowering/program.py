@@ -237,7 +237,7 @@ class Program:
         called: dict[str, set[str]] = {}
         for key, node in self.definitions.items():
             calls = self.tree.inside(node, cst.Call) if key not in telling else []
-            called[key] = {found.key for found in map(self.callees.of, calls) if found is not None}
+            called[key] = {found.key for call in calls for found in self.callees.all_of(call)}
         telling |= self.elsewhere.keys()
         while more := {key for key in called if not telling.isdisjoint(called[key])} - telling:
             telling |= more
@@ -249,5 +249,5 @@ class Program:
 
     def _led_to(self) -> Iterator[cst.FunctionDef]:
         """The functions of other files that calls run."""
-        found = map(self.callees.of, self.tree.find(cst.Call))
-        return (each.node for each in found if each is not None and each.key in self.elsewhere)
+        found = (each for call in self.tree.find(cst.Call) for each in self.callees.all_of(call))
+        return (each.node for each in found if each.key in self.elsewhere)

@@ -12,6 +12,7 @@ from amplint.model.records import frozen
 from amplint.roles.object_classes import ObjectClasses
 from amplint.roles.roles import Roles
 from amplint.syntax.access_paths import path_of
+from amplint.syntax.call_arguments import chosen_by_a_condition
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names
 from amplint.syntax.project_imports import Imports
@@ -67,6 +68,7 @@ class Callees:
         self.objects = ObjectClasses(tree, names, classes, imports, roles)
         self._enter = enter
         self._known: dict[tuple[int, int, bool], tuple[cst.Call, Callee | None]] = {}
+        self._choices: dict[int, tuple[cst.Call, tuple[cst.IfExp, tuple[cst.Call, cst.Call]] | None]] = {}
 
     def of(self, call: cst.Call, inside: cst.CSTNode | None = None, wherever: bool = False) -> Callee | None:
         """The function that a call is known to run, in this file or in another one.
@@ -84,6 +86,35 @@ class Callees:
             abroad = wherever or any(map(_is_worth_following, words(call)))
             known = self._known[key] = call, self._of(call, inside, abroad)
         return known[1]
+
+    def choice(self, call: cst.Call) -> tuple[cst.IfExp, tuple[cst.Call, cst.Call]] | None:
+        """The condition by which a name stands for one of two functions, and the same call of each; None for any other call.
+
+        After `train = pretrain if early else finetune` these are, for `train(model)`, `pretrain(model)` and `finetune(model)`.
+
+        Args:
+            call: the call.
+        """
+        if id(call) not in self._choices:
+            chosen = chosen_by_a_condition(call, self._names)
+            sides = (
+                (cst.Call(chosen.body, call.args), cst.Call(chosen.orelse, call.args)) if chosen is not None else None
+            )
+            # The call is kept, so that no other one can get its identity.
+            self._choices[id(call)] = call, (chosen, sides) if chosen is not None and sides is not None else None
+        return self._choices[id(call)][1]
+
+    def all_of(self, call: cst.Call, inside: cst.CSTNode | None = None) -> list[Callee]:
+        """The functions that a call is known to run: one, or those between which a condition chooses.
+
+        Args:
+            call: the call.
+            inside: the function, or module, that it is taken to stand in; by default the one that it does stand in.
+        """
+        inside = inside or self._tree.enclosing(call, cst.FunctionDef) or self._tree.root(call)
+        choice = self.choice(call)
+        found = (self.of(each, inside) for each in (choice[1] if choice is not None else (call,)))
+        return [each for each in found if each is not None]
 
     def managing(self, context: cst.BaseExpression) -> tuple[Callee, Callee] | None:
         """What a `with` calls of an object at its begin and at its end, if the source of its class is at hand."""

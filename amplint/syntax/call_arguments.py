@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from amplint.syntax.access_paths import path_of
+from amplint.syntax.bindings import targets
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names
 from amplint.syntax.project_imports import Imports
@@ -57,7 +59,13 @@ class PassedArguments:
         owner = self._tree.enclosing(function, cst.FunctionDef, cst.ClassDef)
         if isinstance(owner, cst.ClassDef) and name == "__init__":
             name = owner.name.value
-        return [call for call in self._named(name, function) if self.called(call) is function]
+        return [call for call in self._named(name, function) if self._may_run(call, function)]
+
+    def _may_run(self, call: cst.Call, function: cst.FunctionDef) -> bool:
+        """Whether a call runs a function, by its name, or by one that a condition gives to it or to another function."""
+        chosen = chosen_by_a_condition(call, self._names)
+        sides = (chosen.body, chosen.orelse) if chosen is not None else ()
+        return self.called(call) is function or any(self._function(each) is function for each in sides)
 
     def called(self, call: cst.Call) -> cst.FunctionDef | None:
         """The function in sight that a call runs; None when that cannot be told."""
@@ -68,7 +76,11 @@ class PassedArguments:
         info = self._classes.instance_of(call)
         if info is not None:
             return info.method("__init__")
-        found = self._names.function(func) or self._imports.defined(func)
+        return self._function(func)
+
+    def _function(self, named: cst.BaseExpression) -> cst.FunctionDef | None:
+        """The function that an expression names."""
+        found = self._names.function(named) or self._imports.defined(named)
         return found if type(found) is cst.FunctionDef else None
 
     def _named(self, name: str, function: cst.FunctionDef) -> Iterator[cst.Call]:
@@ -80,11 +92,34 @@ class PassedArguments:
     def _by_name(self, root: cst.Module) -> dict[str, list[cst.Call]]:
         if root not in self._calls:
             found = self._calls[root] = {}
+            chosen = {
+                path_of(target)
+                for choice in self._tree.find(cst.IfExp, around=root)
+                if isinstance(assign := self._tree.parent(choice), cst.Assign)
+                for target in targets(assign)
+            }
             for call in self._tree.find(cst.Call, around=root):
                 last = call.func.attr if type(call.func) is cst.Attribute else call.func
                 if isinstance(last, cst.Name):
                     found.setdefault(last.value, []).append(call)
+                if type(call.func) is cst.Name and call.func.value in chosen:
+                    choice = chosen_by_a_condition(call, self._names)
+                    sides = (choice.body, choice.orelse) if choice is not None else ()
+                    for each in sides:
+                        found.setdefault(path_of(each).rpartition(".")[2], []).append(call)
         return self._calls[root]
+
+
+def chosen_by_a_condition(call: cst.Call, names: Names) -> cst.IfExp | None:
+    """What a name that is called was given, if that is one of two things with names: `train = pretrain if early else finetune`.
+
+    Args:
+        call: the call.
+        names: what the names of the file mean.
+    """
+    bound = names.bindings(call.func.value, call.func) if type(call.func) is cst.Name else []
+    value = bound[0].value if len(bound) == 1 else None
+    return value if isinstance(value, cst.IfExp) and path_of(value.body) and path_of(value.orelse) else None
 
 
 def given_by(call: cst.Call, function: cst.FunctionDef, name: str) -> cst.BaseExpression | None:
