@@ -114,14 +114,24 @@ def scales_without_update(file: File) -> bool:
 
 
 def runs_less_often(file: File, found: Found, update: cst.Call) -> bool:
-    """Whether the step, as the text shows, runs without `update`: nothing but loops lies between it and their common block, or
-    they are the two sides of a branch that is taken in all iterations or in none."""
+    """Whether the step, as the text shows, runs without `update`: nothing lies between it and their common block but loops, with
+    branches that are taken in all iterations or in none, or they are the two sides of such a branch."""
     together = file.tree.enclosing(update, cst.FunctionDef) is file.tree.enclosing(found.node, cst.FunctionDef)
     block = hazard_calls.common_block(file, found.node, update)
     if block is None or not together or "[" in found.hazard.optimizer:
         return False
     guards = hazard_calls.guards(file, found.node, block)
-    return all(isinstance(guard, _LOOPS) for guard in guards) or is_on_the_other_side(file, guards, update)
+    loops = [guard for guard in guards if isinstance(guard, _LOOPS)]
+    branches = [guard for guard in guards if guard not in loops]
+    if not branches or loops and all(is_settled(file, branch) for branch in branches):
+        return True
+    return is_on_the_other_side(file, guards, update)
+
+
+def is_settled(file: File, guard: cst.CSTNode) -> bool:
+    """Whether a guard is a side of a branch that comes out alike in every iteration."""
+    branch = file.tree.parent(guard) if isinstance(guard, cst.Else) else guard
+    return isinstance(branch, cst.If) and not hazard_calls.varies(file, branch)
 
 
 def is_on_the_other_side(file: File, guards: list[cst.CSTNode], update: cst.Call) -> bool:
@@ -130,7 +140,7 @@ def is_on_the_other_side(file: File, guards: list[cst.CSTNode], update: cst.Call
     for guard in guards:
         branch = file.tree.parent(guard) if isinstance(guard, cst.Else) else guard
         if branch in around:
-            return isinstance(branch, cst.If) and not hazard_calls.varies(file, branch)
+            return is_settled(file, guard)
     return False
 
 

@@ -70,6 +70,9 @@ class BlockReader:
                 leaving, rest = self.read(statement.body), self._block(statements[index + 1 :])
                 self._emit(as_mode_branch(condition, leaving, rest))
                 return
+            if type(statement) is cst.If and self._picks_rest(statement):
+                self._emit(self._of_some(self._block(statements[index + 1 :])))
+                return
             entered = self._entered(statement)
             if entered is not None:
                 self._emit(Scoped(self._site(statement), entered, self._block(statements[index + 1 :])))
@@ -117,10 +120,7 @@ class BlockReader:
         self._expressions.read(node.test)
         condition = self._conditions.read(node.test)
         if self._selects(node) and not is_about_amp(condition):
-            if not isinstance(_last_small(node.body), cst.Continue):
-                body = self.read(node.body)
-                self._picked |= {getattr(event, "site", -1) for event in events_in(body)}
-                self._emit(body)
+            self._emit(self._of_some(self.read(node.body)))
             return
         then = self.read(node.body)
         orelse = self._block([node.orelse]) if isinstance(node.orelse, cst.If) else self.read(node.orelse)
@@ -131,6 +131,18 @@ class BlockReader:
     def _selects(self, node: cst.If) -> bool:
         """Whether a test says which optimizers a loop over them is for; later loops over them will ask the same."""
         return node.orelse is None and not self._objects_of_loop.isdisjoint(words(node.test))
+
+    def _picks_rest(self, node: cst.If) -> bool:
+        """Whether a test says which optimizers what follows it is for: it leaves the others to the next iteration."""
+        if not (self._selects(node) and isinstance(_last_small(node.body), cst.Continue)):
+            return False
+        self._expressions.read(node.test)
+        return not is_about_amp(self._conditions.read(node.test))
+
+    def _of_some(self, body: Seq) -> Seq:
+        """A piece of graph that is for some of the optimizers of a loop."""
+        self._picked |= {getattr(event, "site", -1) for event in events_in(body)}
+        return body
 
     def _note_test(self, node: cst.If, branch: Branch) -> None:
         if is_about_amp(branch.condition):
