@@ -88,6 +88,7 @@ from amplint.facts.given_savers import GivenSavers
 from amplint.facts.inherited_savers import InheritedSavers
 from amplint.facts.rebuilt_scalers import RebuiltScalers
 from amplint.facts.resume_checkpoints import Checkpoints, Incomplete
+from amplint.facts.steps_abroad import StepsAbroad
 from amplint.facts.trial_code import Trials
 from amplint.model.observables import RESUMED, Observable
 from amplint.rule import MEDIUM, WARNING, File, Finding, rule
@@ -100,8 +101,20 @@ _NOT_SAVED_HERE = "the function that saves is in another file"
 _NOT_LOADED_HERE = "the function that loads is in another file"
 _NOT_CLEAR = "where the state could be loaded is not clear here"
 
+_HELD = r"\.\w*optim\w*\.state_dict\("
+"""What saves a trainer of another file may speak of no scaler itself."""
 
-@rule("AMP114", "scaler-state-not-saved", WARNING, MEDIUM, "0.1.0", fix=SAFE, observable=Observable(RESUMED))
+
+@rule(
+    "AMP114",
+    "scaler-state-not-saved",
+    WARNING,
+    MEDIUM,
+    "0.1.0",
+    fix=SAFE,
+    triggers=(_HELD,),
+    observable=Observable(RESUMED),
+)
 def check(file: File) -> Iterator[Finding]:
     for each in file.fact(Checkpoints).incomplete:
         if not lasts(file, each.pair.scaler) or file.fact(Trials).is_in_one(each.place):
@@ -121,6 +134,7 @@ def check(file: File) -> Iterator[Finding]:
         )
     yield from _beyond_reach(file)
     yield from _inherited(file)
+    yield from _stepped_abroad(file)
     yield from _unrestored(file)
 
 
@@ -145,6 +159,18 @@ def _inherited(file: File) -> Iterator[Finding]:
                 f"`{saver.value}`, which is inherited, saves the state of the optimizer, but not that of `{scaler}`",
                 note=_NOTE,
                 related=file.related("the state of the optimizer is taken here", saver),
+                fix=NoFix("a part of the defect is in another file"),
+            )
+
+
+def _stepped_abroad(file: File) -> Iterator[Finding]:
+    for each in file.fact(StepsAbroad).found:
+        if not file.fact(Trials).is_in_one(each.state.place):
+            yield Finding(
+                file.range(each.state.place),
+                f"The checkpoint holds the state of the optimizer, but not that of `{each.scaler}`",
+                note=_NOTE,
+                related=file.related("the scaler goes with this optimizer", each.step),
                 fix=NoFix("a part of the defect is in another file"),
             )
 

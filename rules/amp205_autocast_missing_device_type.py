@@ -107,6 +107,7 @@ def _may_lack_device(file: File, name: cst.Name) -> bool:
         return False
     return any(
         binding.node is not None
+        and type(binding.value) is not cst.IfExp  # the call may be under the same condition
         and not is_passed_over(file, binding.node)
         and not file.names.of_binding(binding).isdisjoint(torch_names.AUTOCAST_GENERIC)
         for binding in file.names.bindings(name.value, name)

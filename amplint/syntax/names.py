@@ -65,6 +65,8 @@ class Names:
             return self._resolve_name(node.value, self.scope(node), frozenset())
         if type(node) is cst.Attribute:
             return _extended(self.resolve(node.value), f".{node.attr.value}")
+        if type(node) is cst.IfExp:
+            return self.resolve(node.body) | self.resolve(node.orelse)
         return frozenset({UNKNOWN})
 
     def meaning(self, name: str, at: cst.CSTNode) -> frozenset[str]:
@@ -199,15 +201,21 @@ class Names:
             hands_on = isinstance(binding.node, cst.ImportAlias) and torch_names.may_be_handed_on(qualified)
             return self._originals(qualified) if hands_on and self._originals is not None else frozenset({qualified})
         value = binding.value
-        if value is None or value in seen or len(seen) == _MAX_ALIASES or not dotted(value):
+        if value is None or value in seen or len(seen) == _MAX_ALIASES:
             return frozenset({UNKNOWN})
-        base: cst.BaseExpression = value
-        tail = ""
+        sides = (value.body, value.orelse) if type(value) is cst.IfExp else (value,)
+        return frozenset[str]().union(*(self._aliased(each, seen | {value}) for each in sides))
+
+    def _aliased(self, value: cst.BaseExpression, seen: frozenset[cst.CSTNode]) -> frozenset[str]:
+        """The meanings of what a name is given; `seen` are the expressions that led here."""
+        if not dotted(value):
+            return frozenset({UNKNOWN})
+        base, tail = value, ""
         while isinstance(base, cst.Attribute):
             tail = f".{base.attr.value}{tail}"
             base = base.value
         assert isinstance(base, cst.Name)
-        return _extended(self._resolve_name(base.value, self.scope(base), seen | {value}), tail)
+        return _extended(self._resolve_name(base.value, self.scope(base), seen), tail)
 
     def _starred(self, name: str) -> frozenset[str]:
         """The meanings of a name that the file does not bind itself."""
