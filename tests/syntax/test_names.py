@@ -107,6 +107,12 @@ def test_scopes_and_aliases(text: str) -> None:
             {NEW, "?"},
         ),
         ("from torch.cuda.amp import *\nfrom utils import *\nuse(autocast)", {OLD, "?"}),
+        (
+            "import torch\ncast = torch.amp.autocast if is_new else torch.cuda.amp.autocast\nuse(cast)",
+            {NEW, OLD},
+        ),
+        ("import torch\nuse(torch.amp.autocast if is_new else make())", {NEW, "?"}),
+        ("import torch\ncast = torch.amp.autocast\ncast = cast if is_new else make()\nuse(cast)", {NEW, "?"}),
     ],
 )
 def test_several_meanings(text: str, expected: set[str]) -> None:
