@@ -125,8 +125,7 @@ def _is_ruled_out(file: File, scaler: str) -> bool:
 
 def _act(file: File, found: Found) -> str:
     if found.origin is not None and not found.is_half:
-        call = protocol_edits.fit_for_message(file.tree.text(found.node), "the call")
-        return f"`{call}` runs the backward pass of a loss that is"
+        return f"`{protocol_edits.call_for_message(file, found.node)}` runs the backward pass of a loss that is"
     return f"The backward pass of `{loss_of(file, found)}` is"
 
 

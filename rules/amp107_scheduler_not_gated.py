@@ -159,5 +159,5 @@ def _in_paths(file: File) -> Iterator[Finding]:
 
 def _act(file: File, found: Found) -> str:
     if found.origin is not None and not found.is_half:
-        return f"`{protocol_edits.fit_for_message(file.tree.text(found.node), 'the call')}` advances the schedule"
+        return f"`{protocol_edits.call_for_message(file, found.node)}` advances the schedule"
     return f"`{file.tree.text(hazard_calls.receiver(found.act) or found.act)}` advances"
