@@ -28,6 +28,7 @@ from amplint.model.caller_contexts import CallerContext, CallManner, ResultElsew
 from amplint.model.events import Region
 from amplint.model.rule_options import Option
 from amplint.model.torch.precision import FLOAT16
+from amplint.syntax.entered_contexts import entered_in
 
 __all__ = [
     "ConstantEffect",
@@ -238,10 +239,8 @@ class Dtypes:
 
     def _own_regions(self) -> Iterator[Region]:
         """The regions that the file enters itself."""
-        for item in self._tree.find(cst.WithItem):
-            region = self._contexts.of(item.item)
-            if region is not None:
-                yield region
+        regions = map(self._contexts.of, entered_in(self._tree, self._tree.module))
+        yield from (region for region in regions if region is not None)
         for function in self._tree.find(cst.FunctionDef):
             yield from self._contexts.decorating(function)
 

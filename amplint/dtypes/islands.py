@@ -12,6 +12,7 @@ from amplint.file import File
 from amplint.model.caller_contexts import CallerContext, Target
 from amplint.model.events import Region
 from amplint.model.torch.precision import FLOAT16
+from amplint.syntax.entered_contexts import entered_in
 
 _SEA = Region("cuda", FLOAT16, "maybe")
 _ARGUMENT = shape_of(Tensor(FLOAT16, sure=False))
@@ -58,5 +59,5 @@ def _target(file: File, function: cst.FunctionDef) -> Target | None:
 
 def _enters_another(file: File, function: cst.FunctionDef) -> bool:
     """Whether a function enters a region that is not disabled."""
-    regions = [file.contexts.of(item.item) for item in file.tree.inside(function, cst.WithItem)]
+    regions = map(file.contexts.of, entered_in(file.tree, function))
     return any(region is not None and region.lowers for region in [*regions, *file.contexts.decorating(function)])

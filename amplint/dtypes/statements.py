@@ -23,6 +23,7 @@ from amplint.dtypes.values import (
     Value,
 )
 from amplint.model.events import NO_GRAD, Region
+from amplint.syntax.entered_contexts import entered_by
 
 _ASKING = frozenset({cst.Comparison, cst.Call, cst.UnaryOperation, cst.BooleanOperation})
 """What may ask something whose answer a name keeps."""
@@ -47,6 +48,9 @@ class Statements(Calls):
         if type(node) is cst.SimpleStatementLine:
             for small in node.body:
                 self._small(small, frame)
+            context = entered_by(node)
+            region = self.contexts.of(context) if context is not None else None
+            frame.regions += (region,) if region is not None else ()
         elif type(node) is cst.If:
             self._if(node, frame)
         elif isinstance(node, (cst.For, cst.While)):

@@ -15,6 +15,7 @@ from amplint.model.torch.names import CUSTOM_BWD, CUSTOM_FWD
 from amplint.model.torch.operators import OPERATORS, Kind, Policy, of_kind
 from amplint.model.torch.precision import CASTS
 from amplint.roles.region_makers import PARTIAL
+from amplint.syntax.entered_contexts import entered_in
 from amplint.syntax.nodes import within
 
 _FUNCTION = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
@@ -214,11 +215,7 @@ class CustomFunctions:
         calls = [call for call in self._tree.find(cst.Call) if method in self._tree.ancestors(call)]
         casts = any(isinstance(call.func, cst.Attribute) and call.func.attr.value in _CASTS for call in calls)
         casts = casts or any(is_dtype(argument.value) for call in calls for argument in call.args)
-        return casts or any(
-            self._contexts.of(item.item) is not None
-            for item in self._tree.find(cst.WithItem)
-            if method in self._tree.ancestors(item)
-        )
+        return casts or any(self._contexts.of(each) is not None for each in entered_in(self._tree, method))
 
 
 def _handed(call: cst.Call, callee: cst.FunctionDef, names: frozenset[str]) -> frozenset[str]:

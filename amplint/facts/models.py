@@ -15,6 +15,7 @@ from amplint.model.torch import layers
 from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.call_arguments import given_by
 from amplint.syntax.classes import ClassInfo
+from amplint.syntax.entered_contexts import entered_in
 
 _MODEL_METHODS = frozenset({"parameters", "named_parameters", "train", "eval", "requires_grad_"})
 _MAKERS = re.compile(
@@ -168,8 +169,7 @@ class Models:
 
     def _entered(self, function: cst.FunctionDef) -> Iterator[Region]:
         decorating = self._file.contexts.decorating(function)
-        inside = [item for item in self._tree.find(cst.WithItem) if function in self._tree.ancestors(item)]
-        regions = [*decorating, *(self._file.contexts.of(item.item) for item in inside)]
+        regions = [*decorating, *map(self._file.contexts.of, entered_in(self._tree, function))]
         yield from (region for region in regions if region is not None and region.lowers)
 
 

@@ -18,6 +18,7 @@ from amplint.model.events import Scale
 from amplint.model.exploration.call_references import MAX_DEPTH
 from amplint.model.torch import names as torch_names
 from amplint.model.torch import precision
+from amplint.syntax.entered_contexts import entered_in
 from amplint.syntax.nodes import within
 from amplint.syntax.words import words
 
@@ -84,8 +85,8 @@ class Precisions:
         called = (call for call in self._tree.find(cst.Call))
         if any("autocast" in word for call in called for word in words(call.func)):
             return False
-        items = [item.item for item in self._tree.find(cst.WithItem)]
-        return all(self._is_harmless(item.func if isinstance(item, cst.Call) else item) for item in items)
+        entered = entered_in(self._tree, self._tree.module)
+        return all(self._is_harmless(each.func if isinstance(each, cst.Call) else each) for each in entered)
 
     def _is_harmless(self, context: cst.BaseExpression) -> bool:
         """Whether a context runs nothing in half precision; of those of the project, the files that define them are asked."""

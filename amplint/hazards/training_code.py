@@ -7,12 +7,12 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.lowering.compound_statements import ENTERS
 from amplint.lowering.program import Program
 from amplint.model.libraries import CALLS_FOR_EACH_BATCH
 from amplint.model.torch.names import AUTOCAST, GRAD_SCALER
 from amplint.roles.gradients import is_gradient
 from amplint.syntax.access_paths import called_name
+from amplint.syntax.entered_contexts import entered_in
 
 _PASSES = frozenset({"backward", "manual_backward"})
 _UNSCALE = "unscale_"
@@ -94,11 +94,8 @@ class TrainingCode:
         methods = (each for each in self._tree.inside(node, cst.Attribute) if each.attr.value in _OF_SCALERS)
         if any(self._program.roles.of(each.value).role == "scaler" or each.attr.value == _UNSCALE for each in methods):
             return True
-        entered = [each.item for each in self._tree.inside(node, cst.WithItem)]
-        for call in self._tree.inside(node, cst.Call):
-            entered += [arg.value for arg in call.args if called_name(call) in ENTERS]
         contexts = self._program.contexts
-        regions = [contexts.of(each) for each in entered]
+        regions = [contexts.of(each) for each in entered_in(self._tree, node)]
         regions += [
             each for function in self._tree.inside(node, cst.FunctionDef) for each in contexts.decorating(function)
         ]

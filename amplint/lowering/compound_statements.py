@@ -24,10 +24,8 @@ from amplint.model.events import GRADIENT, Assign, Region
 from amplint.model.records import changed
 from amplint.model.references import reference
 from amplint.syntax.access_paths import path_of
+from amplint.syntax.entered_contexts import entered_by
 from amplint.syntax.words import words
-
-ENTERS = frozenset({"enter_context", "enter_async_context"})
-"""Methods of an exit stack that enter a region for the rest of the block."""
 
 
 class BlockReader:
@@ -73,21 +71,12 @@ class BlockReader:
             if type(statement) is cst.If and self._picks_rest(statement):
                 self._emit(self._of_some(self._block(statements[index + 1 :])))
                 return
-            entered = self._entered(statement)
-            if entered is not None:
-                self._emit(Scoped(self._site(statement), entered, self._block(statements[index + 1 :])))
+            context = entered_by(statement)
+            region = self._program.contexts.of(context) if context is not None else None
+            if context is not None and region is not None:
+                self._emit(self._switched(statement, context, region, self._block(statements[index + 1 :])))
                 return
             self._statement(statement)
-
-    def _entered(self, statement: cst.CSTNode) -> Region | None:
-        """The region that `stack.enter_context(...)` enters for the rest of the block."""
-        match statement:
-            case cst.SimpleStatementLine(
-                body=[cst.Expr(value=cst.Call() as call) | cst.Assign(value=cst.Call() as call)]
-            ):
-                if isinstance(call.func, cst.Attribute) and call.func.attr.value in ENTERS and len(call.args) == 1:
-                    return self._program.contexts.of(call.args[0].value)
-        return None
 
     def _statement(self, node: cst.CSTNode) -> None:
         match node:
@@ -241,7 +230,7 @@ class BlockReader:
                 self._expressions.assign(item.asname.name, value, item)
         body: Node = Seq((self.read(node.body), *reversed(leaving)))
         for item, region in reversed(entered):
-            body = self._switched(item, region, body)
+            body = self._switched(item, item.item, region, body)
         self._emit(body)
 
     def _works_around(self, context: cst.BaseExpression) -> TypeGuard[cst.Call]:
@@ -251,17 +240,17 @@ class BlockReader:
         found = self._program.callees.of(context, self._scope.node)
         return found is not None and works_around(self._program, found.node)
 
-    def _switched(self, item: cst.WithItem, region: Region, body: Node) -> Node:
+    def _switched(self, place: cst.CSTNode, context: cst.BaseExpression, region: Region, body: Node) -> Node:
         """What a region does to a block; where the block asks for an option that the region is switched by, what it does there
         with the region and without it."""
-        on, switch = Scoped(self._site(item), region, body), self._program.contexts.chosen_by(item.item)
+        on, switch = Scoped(self._site(place), region, body), self._program.contexts.chosen_by(context)
         if switch is None:
             return on
-        option = option_asked_again(self._conditions.read(switch.test), switch.wanted, body, self._fields_asked(item))
+        option = option_asked_again(self._conditions.read(switch.test), switch.wanted, body, self._fields_asked(place))
         off = body if switch.leaves_out else Scoped(on.site, changed(region, enabled="no"), body)
         return Branch(option, on, off) if option is not None else on
 
-    def _fields_asked(self, item: cst.WithItem) -> frozenset[str]:
+    def _fields_asked(self, item: cst.CSTNode) -> frozenset[str]:
         """The attributes that branches of the file ask for, by the names of the options that the object has them from, too."""
         asked, owner = self._program.fields_asked(item), self._program.classes.owner(self._scope.node)
         values = (value for name in asked for value in (owner.values(name) if owner is not None else ()))
