@@ -28,6 +28,10 @@ class InvalidNotebook(SourceError):
     """What is called a notebook is none; the message is one line without the path."""
 
 
+SOURCE_FOLDERS = ("src", "lib", "core")
+"""Folders that projects install, or that their scripts put on Python's path, so that modules are found in them, too."""
+
+
 class FileLocation(NamedTuple):
     """Where a file lies, and the root of its project, both absolute: what it imports from there is followed.
 

@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from amplint.callgraph.contents import Content, content_of
+from amplint.source import SOURCE_FOLDERS
 from amplint.system.memory import Kept, Memory, in_use
 
 _REGISTERS = b".register"
@@ -19,7 +20,7 @@ class ImportGraph:
     """The files of a project, and the imports between them.
 
     A name is looked for as Python would from the folder of the importing file and from those above it, up to the root, and
-    in their `src`. Nothing is parsed: an import in a string counts, too.
+    in their `src`, `lib` and `core`. Nothing is parsed: an import in a string counts, too.
 
     Args:
         files: the paths of all files.
@@ -93,7 +94,8 @@ class ImportGraph:
         """The folders in which modules are looked for that files of a folder import."""
         if folder not in self._searched:
             outer = self._bases(folder.parent) if folder not in (self._root, folder.parent) else []
-            self._searched[folder] = [str(folder), f"{folder}/src", *outer]
+            inner = (f"{folder}/{name}" for name in SOURCE_FOLDERS)
+            self._searched[folder] = [str(folder), *inner, *outer]
         return self._searched[folder]
 
     def _at(self, place: str) -> Path | None:

@@ -1,10 +1,10 @@
 """The other files of the project that a file imports from, and where they are found.
 
 A name is looked for as Python would from the file itself: below the folder that holds its top package, and below the folders
-above that, up to the root of the project, and their `src`; from a script, also next to it. What lies outside the root, also
-behind a link that lies inside, is some installed library: unknown, unless a wrapper says in its place what it does to
-scalers, optimizers and gradients. Wrappers are ordinary modules: those of `amplint/wrappers` know widely used libraries, and
-the settings may name more.
+above that, up to the root of the project, and in their `src`, `lib` and `core`; from a script, also next to it. What lies
+outside the root, also behind a link that lies inside, is some installed library: unknown, unless a wrapper says in its place
+what it does to scalers, optimizers and gradients. Wrappers are ordinary modules: those of `amplint/wrappers` know widely used
+libraries, and the settings may name more.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from amplint.diagnostics import Footing
 from amplint.python_ast import gate
 from amplint.python_ast.imports import names_imported_by
-from amplint.source import FileLocation
+from amplint.source import SOURCE_FOLDERS, FileLocation
 from amplint.syntax.module_reading import Module, read_module
 from amplint.system.reading import is_below, stamp
 
@@ -56,13 +56,16 @@ class Modules:
             for path in dict.fromkeys(_folders(base, place.root))
             if straight and not path.is_symlink() or self._is_inside(path)
         ]
+        self._absent: dict[str, set[str]] = {}
+        for folder in [each for each in self._folders if each.name in SOURCE_FOLDERS and not each.is_dir()]:
+            self._folders.remove(folder)
+            self._absent.setdefault(str(folder.parent), set()).add(folder.name)
         is_inner = place.path.parent != base and _MAIN.search(text) is not None
         self._beside = place.path.parent if is_inner and self._is_inside(place.path.parent) else None
         self._listings: dict[Path, frozenset[str]] = {}
         self._top: dict[tuple[str, bool], Path | None] = {}
         self._found: dict[str, Module | None] = {}
         self._read: dict[str, str] = {}
-        self._absent: dict[str, set[str]] = {}
 
     def footing(self) -> Footing:
         """What all answers so far rest on."""
@@ -160,8 +163,11 @@ class Modules:
         return self._top[key]
 
     def _holding(self, top: str, package: bool) -> Iterator[Path]:
-        beside = self._beside if top not in _NEVER_NEXT_TO_A_SCRIPT else None
-        for folder in (*self._folders, *filter(None, [beside])):
+        installed = top in _NEVER_NEXT_TO_A_SCRIPT
+        beside = [self._beside] if self._beside is not None and not installed else []
+        for folder in (*self._folders, *beside):
+            if installed and folder.name in SOURCE_FOLDERS:
+                continue
             names = self._listing(folder)
             if top in names or (f"{top}.py" in names and not package):
                 yield folder
@@ -198,7 +204,7 @@ def _folders(base: Path, root: Path) -> Iterator[Path]:
     around = base.parents if inside else (root,) if base in root.parents else ()
     for folder in (base, *around):
         yield folder
-        yield folder / "src"
+        yield from (folder / name for name in SOURCE_FOLDERS)
         if folder == root:
             return
 

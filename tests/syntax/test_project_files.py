@@ -40,14 +40,27 @@ def test_a_link_that_leads_out_of_the_project_is_not_followed(tmp_path: Path) ->
     root, outside = tmp_path / "root", tmp_path / "outside"
     outside.mkdir()
     path = _nested(root, 3)
-    for folder in (outside, root / "lib"):
+    for folder in (outside, root / "shared"):
         folder.mkdir(exist_ok=True)
         (folder / "helpers.py").write_text("def step(optimizer):\n    optimizer.step()\n")
     (root / "d" / "src").symlink_to(outside)
     assert Modules(FileLocation(path, root)).find("helpers") is None
     (root / "d" / "src").unlink()
-    (root / "d" / "src").symlink_to(root / "lib")
+    (root / "d" / "src").symlink_to(root / "shared")
     assert Modules(FileLocation(path, root)).find("helpers") is not None
+
+
+@pytest.mark.parametrize("folder", ["src", "lib", "core"])
+def test_folders_that_scripts_put_on_the_path(tmp_path: Path, folder: str) -> None:
+    place = FileLocation(tmp_path / "tools" / "train.py", tmp_path)
+    before = Modules(place)
+    assert before.place("engine.loop.fit") is None
+    assert folder in dict(before.footing().absent)[str(tmp_path)]  # where it turns up, the file is read again
+    (tmp_path / folder / "engine").mkdir(parents=True)
+    (tmp_path / folder / "engine" / "loop.py").write_text("def fit(optimizer):\n    optimizer.step()\n")
+    (tmp_path / folder / "logging.py").write_text("def fit(optimizer):\n    optimizer.step()\n")
+    assert Modules(place).place("engine.loop.fit") == (tmp_path / folder / "engine" / "loop.py", "fit")
+    assert Modules(place).place("logging.fit") is None
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs symbolic links")

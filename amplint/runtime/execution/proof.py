@@ -25,7 +25,7 @@ from amplint.runtime.numeric.facts import DtypeTrace
 from amplint.runtime.numeric.operand_kinds import FREE, GIVEN, SETTING
 from amplint.runtime.training.run_record import NotReplayable
 from amplint.runtime.verdict import EXECUTION, NOT_REPLAYABLE, Outcome
-from amplint.source import Source
+from amplint.source import SOURCE_FOLDERS, Source
 from amplint.syntax.tree import Tree
 
 _WORST = "worst relative error"
@@ -119,7 +119,7 @@ def _file(source: Source, copies: Path) -> AuthorFile:
     package = parts[:-1] if parts[-1] == "__init__" else parts
     above = [each for each in (folder, *folder.parents) if each == root or root in each.parents]
     places = [path.parent, *above] if len(package) == 1 else above
-    paths = dict.fromkeys(inner for place in places for inner in (place, place / "src"))
+    paths = dict.fromkeys(inner for place in places for inner in (place, *(place / name for name in SOURCE_FOLDERS)))
     there = (os.fspath(copy / each.relative_to(root)) for each in paths)
     return AuthorFile(os.fspath(copy / path.relative_to(root)), ".".join(package or parts), tuple(there), source.text)
 
