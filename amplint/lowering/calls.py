@@ -91,8 +91,9 @@ class CallReader:
             value = self._method(call, call.func)
             if value is not None:
                 return value
-        if type(call.func) is cst.Lambda:
-            return self._functions.on_the_spot(call, call.func)
+        function = self._scope.definition(call.func) if type(call.func) is cst.Name else call.func
+        if type(function) is cst.Lambda:
+            return self._functions.on_the_spot(call, function)
         match call:
             case cst.Call(
                 func=cst.Name("map"),

@@ -36,6 +36,7 @@ class FunctionCalls:
         self._scope, self._ref = builder.scope, builder.scope.ref
         self._conditions = conditions
         self._read = read
+        self._under_way: set[cst.Lambda] = set()
 
     def enter(self, call: cst.Call, at: cst.Call | None = None) -> Provenance | None:
         """Enter the graph of the function that a call is known to run; None when it is not known.
@@ -119,7 +120,10 @@ class FunctionCalls:
         given = ((name, self._ref(arg.value)) for name, arg in zip(names, call.args) if not (arg.star or arg.keyword))
         outer = self._scope.aliases
         self._scope.aliases = {**outer, **{name: reference for name, reference in given if reference}}
-        value |= self._read(function.body)
+        if function not in self._under_way:  # it may call itself
+            self._under_way.add(function)
+            value |= self._read(function.body)
+            self._under_way.remove(function)
         self._scope.aliases = outer
         return value
 

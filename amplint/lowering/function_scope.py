@@ -12,12 +12,14 @@ from amplint.lowering.program import Program
 from amplint.model import vocabulary
 from amplint.model.events import GLOBAL, ObjectFacts
 from amplint.model.records import changed
-from amplint.syntax.access_paths import path_of
-from amplint.syntax.nodes import children, is_reference
+from amplint.syntax.access_paths import index_of, path_of
+from amplint.syntax.nodes import children, is_reference, is_sequence
 from amplint.syntax.words import words
 
 OBJECTS = frozenset({"optimizer", "scaler", "scheduler"})
 """The roles whose references are followed through aliases."""
+MAX_UNROLLED = 4
+"""The elements of a literal collection of so many objects are told apart."""
 _COMPUTES = re.compile(
     r"((training|validation|test|predict)_step|forward|(compute_|get_)?loss|(train|val|test|eval)_dataloader)$"
 )
@@ -65,6 +67,7 @@ class FunctionScope:
 
     def ref(self, node: cst.BaseExpression) -> str:
         """The reference that an expression names; empty for none."""
+        node = self._element(node)
         path, tail, seen = path_of(node), "", set[str]()
         while path:
             root = path.partition(".")[0].partition("[")[0]
@@ -74,6 +77,20 @@ class FunctionScope:
             seen.add(root)
             node, path, tail = value, path_of(value), path[len(root) :] + tail
         return ""
+
+    def _element(self, node: cst.BaseExpression) -> cst.BaseExpression:
+        """The object of interest that an element by its number is, where a local name holds a short display; else the node."""
+        index = index_of(node) if type(node) is cst.Subscript else None
+        if type(index) is not cst.Integer or type(node) is not cst.Subscript or type(node.value) is not cst.Name:
+            return node
+        shown = self.definition(node.value)
+        elements = shown.elements if is_sequence(shown) else ()
+        if not index.evaluated_value < len(elements) <= MAX_UNROLLED or any(
+            type(each) is not cst.Element for each in elements
+        ):
+            return node
+        named = elements[index.evaluated_value].value
+        return named if path_of(named) and self.roles.of(named).role in OBJECTS else node
 
     def _object_behind(self, root: str) -> cst.BaseExpression | None:
         """What a local name stands for, where that names an object of interest."""

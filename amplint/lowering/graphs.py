@@ -76,8 +76,10 @@ def _graph(program: Program, key: str) -> Function:
     body: Node = reader.read(node if isinstance(node, cst.Module) else node.body)
     reader.close()
     params: tuple[str, ...] = ()
-    local = frozenset({"self"})
     around = program.tree.enclosing(node, cst.FunctionDef)
+    # A function in a method means the object of that by `self`.
+    is_closure = isinstance(program.tree.enclosing(node, cst.FunctionDef, cst.ClassDef), cst.FunctionDef)
+    local = frozenset[str]() if is_closure else frozenset({"self"})
     if isinstance(node, cst.FunctionDef):
         for region in reversed(program.contexts.decorating(node)):
             body = Scoped(program.site(node), region, body)

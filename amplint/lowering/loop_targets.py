@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import libcst as cst
 
-from amplint.lowering.function_scope import OBJECTS, FunctionScope
+from amplint.lowering.function_scope import MAX_UNROLLED, OBJECTS, FunctionScope
 from amplint.model.events import ObjectFacts
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.loop_elements import paired
 from amplint.syntax.nodes import is_sequence
-
-_MAX_UNROLLED = 4
 
 
 def target_names(target: cst.CSTNode) -> list[str]:
@@ -36,7 +34,7 @@ def members(node: cst.For, scope: FunctionScope) -> list[tuple[str, str]]:
     found = [element.value for element in source.elements]
     used = scope.roles.of(node.target).role in OBJECTS
     known = all((used or scope.roles.of(member).role in OBJECTS) and path_of(member) for member in found)
-    short = known and len(found) <= _MAX_UNROLLED
+    short = known and len(found) <= MAX_UNROLLED
     return [(node.target.value, scope.ref(member)) for member in found] if short else []
 
 

@@ -137,7 +137,7 @@ class Constructors:
             given["init_scale"] = positional[0 if old else 1]
         scale = given.get("init_scale")
         text = self._tree.text(scale) if scale is not None else "65536.0"
-        return ObjectFacts("scaler", (), self._contexts.flag(given.get("enabled")), text, made=True)
+        return ObjectFacts("scaler", (), self._contexts.scaler_is_enabled(call.args), text, made=True)
 
 
 def _stands_in(qualified: str) -> bool:

@@ -68,6 +68,20 @@ class RegionSettings:
         """
         return either([self._region(meanings, way) for way in self._unpacked.of(args)]) or UNKNOWN_REGION
 
+    def scaler_is_enabled(self, args: Sequence[cst.Arg]) -> str:
+        """Whether a scaler that is made of some arguments is enabled: "yes", "no" or "maybe".
+
+        Args:
+            args: what its class is given.
+        """
+        found = {self._is_enabled(way) for way in self._unpacked.of(args)}
+        return found.pop() if len(found) == 1 else "maybe"
+
+    def _is_enabled(self, args: Sequence[cst.Arg]) -> str:
+        given = next((arg.value for arg in args if arg.keyword is not None and arg.keyword.value == "enabled"), None)
+        is_open = given is None and any(arg.star for arg in args)
+        return "maybe" if is_open else self.flag(given)
+
     def _region(self, meanings: frozenset[str], args: Sequence[cst.Arg]) -> Region:
         device = _own_device(meanings)
         given = region_arguments(meanings, args)

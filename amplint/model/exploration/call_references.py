@@ -62,8 +62,10 @@ class Frame:
 
     def handed(self, key: str) -> tuple[Condition, Frame] | None:
         """The condition that a caller has handed over under a key, with the frame that it belongs to."""
-        found = (each for each in self.conditions if key == key_of(each[0]))
-        return next(((condition, frame) for _, condition, frame in found), None)
+        found = next(((condition, frame) for name, condition, frame in self.conditions if key == key_of(name)), None)
+        if found is None and self.around is not None and self.function.locals.isdisjoint(condition_key(key).mentioned):
+            return self.around.handed(key)
+        return found
 
     def told(self, condition: Condition) -> Condition:
         """A condition as the root function would write it, with those that callers have handed over put in."""
