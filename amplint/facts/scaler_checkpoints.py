@@ -224,14 +224,24 @@ class ScalerStates:
         return keys.pop() if len(keys) == 1 else ""
 
     def loads(self, key: str) -> list[tuple[cst.Call, cst.BaseExpression]]:
-        """The loads of an optimizer's state from an element of something, and what it is an element of."""
-        return [
+        """The loads of an optimizer's state from an element of something, and what it is an element of.
+
+        An element that is put there from somewhere else is none: `state["optimizer"] = other["optimizer"]`.
+        """
+        found = [
             (call, call.args[0].value.value)
             for call, owner in self._loads
             if self._roles.of(owner).role == "optimizer"
             and isinstance(call.args[0].value, cst.Subscript)
             and literal_key(call.args[0].value) == key
         ]
+        return [(call, holder) for call, holder in found if not self._is_filled_in(holder, key, call)]
+
+    def _is_filled_in(self, holder: cst.BaseExpression, key: str, call: cst.Call) -> bool:
+        """Whether a function puts something from elsewhere under a key of what it loads from."""
+        path = path_of(holder)
+        put = self._roles.flow.put(path, call) if path else ()
+        return any(literal_key(target) == key and path not in map(path_of, within(value)) for target, value in put)
 
 
 def is_flag(value: cst.BaseExpression) -> bool:
