@@ -116,7 +116,7 @@ class SkipTests:
             match use.how, use.node:
                 case How.TESTED, (cst.If() | cst.While()) as test:
                     has_else = isinstance(test, cst.If) and test.orelse is not None
-                    return has_else or _does_more_than_tell(test.body)
+                    return has_else or any(map(_does_more_than_tell, self._left_out(test) or [test.body]))
                 case How.TESTED, _:
                     return True
                 case ((How.ASSIGNED | How.ADDED), statement):
@@ -131,6 +131,14 @@ class SkipTests:
             return False
         return False
 
+    def _left_out(self, test: cst.If | cst.While) -> list[cst.CSTNode]:
+        """What follows in the block of a test that only goes on with the next iteration; nothing for any other."""
+        block = self._tree.parent(test)
+        small = list(_small(test.body))
+        if not isinstance(block, cst.IndentedBlock) or len(small) != 1 or not isinstance(small[0], cst.Continue):
+            return []
+        return [each for each in block.body if self._tree.order(each) > self._tree.order(test)]
+
 
 def _reading(node: cst.CSTNode) -> cst.BaseExpression | None:
     """The scaler of an expression `scaler.get_scale()`."""
@@ -141,7 +149,7 @@ def _reading(node: cst.CSTNode) -> cst.BaseExpression | None:
 
 
 def _does_more_than_tell(body: cst.CSTNode) -> bool:
-    """Whether a block does more than show something and note the scale."""
+    """Whether a block, or a statement, does more than show something and note the scale."""
     return any(not _tells(statement) for statement in _small(body))
 
 
