@@ -123,9 +123,20 @@ def runs_less_often(file: File, found: Found, update: cst.Call) -> bool:
     guards = hazard_calls.guards(file, found.node, block)
     loops = [guard for guard in guards if isinstance(guard, _LOOPS)]
     branches = [guard for guard in guards if guard not in loops]
+    if loops and all(runs_once(file, loop) for loop in loops):
+        return False
     if not branches or loops and all(is_settled(file, branch) for branch in branches):
         return True
     return is_on_the_other_side(file, guards, update)
+
+
+def runs_once(file: File, loop: cst.CSTNode) -> bool:
+    """Whether a loop is one over `range(1)`, be the number a constant with a name."""
+    through = loop.iter if isinstance(loop, cst.For) else None
+    if not isinstance(through, cst.Call) or len(through.args) != 1 or file.tree.text(through.func) != "range":
+        return False
+    number = file.integer(through.args[0].value)
+    return number is not None and number.evaluated_value == 1
 
 
 def is_settled(file: File, guard: cst.CSTNode) -> bool:

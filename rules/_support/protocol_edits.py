@@ -41,7 +41,9 @@ def fit_for_message(text: str, otherwise: str) -> str:
 def call_for_message(file: File, node: cst.CSTNode) -> str:
     """A call as a message shows it: a long one without its arguments."""
     callee = file.tree.text(node.func) if isinstance(node, cst.Call) else ""
-    return fit_for_message(file.tree.text(node), f"{fit_for_message(callee, 'the call')}(...)" if callee else "the call")
+    return fit_for_message(
+        file.tree.text(node), f"{fit_for_message(callee, 'the call')}(...)" if callee else "the call"
+    )
 
 
 def inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
