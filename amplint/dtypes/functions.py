@@ -35,6 +35,7 @@ from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names, dotted
 from amplint.syntax.tree import Tree
 
+_CONSTANTS = (cst.Integer, cst.Float, cst.UnaryOperation, cst.Attribute)
 _MAX_DEPTH = 8
 _Key = tuple[object, ...]
 
@@ -99,6 +100,12 @@ class Functions(ArgumentPassing):
         if type(found) is cst.FunctionDef:
             return Closure(found)
         return Class(found) if type(found) is cst.ClassDef else None
+
+    def class_constant(self, base: Class, name: str) -> cst.BaseExpression | None:
+        values = self.classes.of(base.node).values(name)
+        given = values[0] if len(values) == 1 and isinstance(values[0], _CONSTANTS) else None
+        home = self.tree.enclosing(given, cst.FunctionDef, cst.ClassDef) if given is not None else None
+        return given if isinstance(home, cst.ClassDef) else None
 
     def attribute_of(self, instance: Instance, name: str, frame: StackFrame) -> Value:
         if name in instance.attributes:

@@ -15,6 +15,7 @@ from amplint.dtypes.literals import SIZE, item, joined, limit
 from amplint.dtypes.values import (
     UNKNOWN,
     Choice,
+    Class,
     DType,
     Finfo,
     FromLibrary,
@@ -43,6 +44,15 @@ class ValueParts(AssignedTargets, ABC):
     @abstractmethod
     def definition(self, node: cst.Name) -> Value | None:
         """The function or class of this file that a name stands for."""
+
+    @abstractmethod
+    def class_constant(self, base: Class, name: str) -> cst.BaseExpression | None:
+        """The number, or the dtype, that the body of a class gives a name, if nothing else of the class gives it another.
+
+        Args:
+            base: the class.
+            name: the name.
+        """
 
     def parts_of(self, node: cst.CSTNode, frame: StackFrame) -> list[Value]:
         """The values of the expressions in a node.
@@ -108,6 +118,9 @@ class ValueParts(AssignedTargets, ABC):
         """
         if isinstance(base, Instance):
             return self.attribute_of(base, name, frame)
+        if isinstance(base, Class):
+            constant = self.class_constant(base, name)
+            return self.evaluate(constant, frame) if constant is not None else UNKNOWN
         if isinstance(base, Tensor):
             if name in ("shape", "ndim"):
                 return SIZE
