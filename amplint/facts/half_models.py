@@ -74,7 +74,7 @@ class Halves:
                 step = next(self._steps(made, place), None)
                 again = step is not None and self._comes_before(place, step)
                 if step is not None and not any(self._may_be_left_out(each, made, again) for each in (cast, place)):
-                    unscaled = self._is_unscaled(path_of(step.args[0].value))
+                    unscaled = self._is_unscaled({path_of(step.args[0].value)})
                     yield Halved(cast, self._roles.made_by(made) or ObjectFacts(), made, step, unscaled)
 
     def dtype_argument(self, cast: cst.Call) -> cst.Arg | None:
@@ -202,8 +202,9 @@ class Halves:
         name = path_of(assigned[0]) if len(assigned) == 1 else ""
         order = self._tree.order
         for call, owner in self._flow.methods("step"):
-            scaler, stepped = self._roles.of(owner), path_of(call.args[0].value) if call.args else ""
-            if not stepped or stepped != name or scaler.role != "scaler" or scaler.enabled == "no":
+            scaler, given = self._roles.of(owner), call.args[0].value if call.args else None
+            stepped = {path_of(each) for each in (given, *self._flow.values(given))} if given is not None else set()
+            if not name or name not in stepped or scaler.role != "scaler" or scaler.enabled == "no":
                 continue
             together = self._names.scope(call) is self._names.scope(place)
             # A training that is called is over, if nothing is made afterwards; but no constructor calls one.
@@ -221,9 +222,9 @@ class Halves:
             for arg in made.args
         )
 
-    def _is_unscaled(self, optimizer: str) -> bool:
+    def _is_unscaled(self, names: set[str]) -> bool:
         given = [call.args[0].value for call, _ in self._flow.methods("unscale_") if call.args]
-        return any(path_of(each) == optimizer for each in given)
+        return any(path_of(each) in names for each in given)
 
 
 def _is_periodic(branch: cst.If) -> bool:

@@ -124,10 +124,15 @@ class RebuiltScalers:
         else:
             call = self._tree.parent(above) if above is not None else None
             given = call.args[:1] if isinstance(call, cst.Call) and self._method(use) == "step" else ()
-        found = [arg.value for arg in given if self._roles.of(arg.value).role == "optimizer"]
+        found = [self._kept(arg.value) for arg in given if self._roles.of(arg.value).role == "optimizer"]
         if not found and isinstance(above, cst.Arg) and isinstance(call, cst.Call):
             found = list(self._stepped_inside(call, use))
         yield from found
+
+    def _kept(self, optimizer: cst.BaseExpression) -> cst.BaseExpression:
+        """The attribute of `self` that a local name stands for (`optimizer = self.optimizer`); any other expression itself."""
+        values = list(self._roles.values(optimizer)) if isinstance(optimizer, cst.Name) else []
+        return values[0] if len(values) == 1 and path_of(values[0]).startswith("self.") else optimizer
 
     def _stepped_inside(self, call: cst.Call, scaler: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         """The optimizers of its surroundings, or of its object, that a called function steps through the scaler it is given."""
