@@ -23,7 +23,7 @@ from amplint.dtypes.values import (
     Value,
 )
 from amplint.model.events import NO_GRAD, Region
-from amplint.syntax.entered_contexts import entered_by
+from amplint.syntax.entered_contexts import entered_by, left_behind
 
 _ASKING = frozenset({cst.Comparison, cst.Call, cst.UnaryOperation, cst.BooleanOperation})
 """What may ask something whose answer a name keeps."""
@@ -33,10 +33,23 @@ class Statements(Calls):
     """Follows statements."""
 
     def run(self, body: cst.BaseSuite, frame: StackFrame) -> None:
-        for statement in body.body:
+        self._run(body.body, frame)
+
+    def _run(self, statements: Sequence[cst.CSTNode], frame: StackFrame) -> None:
+        for index, statement in enumerate(statements):
             if not frame.alive:
                 return
             self.follow(statement, frame)
+            context = entered_by(statement)
+            region = self.contexts.of(context) if context is not None else None
+            if region is not None:
+                following, around = statements[index + 1 :], frame.regions
+                inside = left_behind(statement, following)
+                frame.regions = (*around, region)
+                self._run(following[:inside], frame)
+                frame.regions = around
+                self._run(following[inside:], frame)
+                return
 
     def follow(self, node: cst.CSTNode, frame: StackFrame) -> None:
         """Follow one statement.
@@ -48,9 +61,6 @@ class Statements(Calls):
         if type(node) is cst.SimpleStatementLine:
             for small in node.body:
                 self._small(small, frame)
-            context = entered_by(node)
-            region = self.contexts.of(context) if context is not None else None
-            frame.regions += (region,) if region is not None else ()
         elif type(node) is cst.If:
             self._if(node, frame)
         elif isinstance(node, (cst.For, cst.While)):

@@ -24,7 +24,7 @@ from amplint.model.events import GRADIENT, Assign, Region
 from amplint.model.records import changed
 from amplint.model.references import reference
 from amplint.syntax.access_paths import path_of
-from amplint.syntax.entered_contexts import entered_by
+from amplint.syntax.entered_contexts import entered_by, left_behind
 from amplint.syntax.words import words
 
 
@@ -74,7 +74,10 @@ class BlockReader:
             context = entered_by(statement)
             region = self._program.contexts.of(context) if context is not None else None
             if context is not None and region is not None:
-                self._emit(self._switched(statement, context, region, self._block(statements[index + 1 :])))
+                following = statements[index + 1 :]
+                inside = left_behind(statement, following)
+                self._emit(self._switched(statement, context, region, self._block(following[:inside])))
+                self._statements(following[inside:])
                 return
             self._statement(statement)
 

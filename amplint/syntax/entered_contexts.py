@@ -2,24 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from amplint.syntax.access_paths import called_name
+from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.tree import Tree
 
 _ENTERS = frozenset({"enter_context", "enter_async_context"})
+_LEAVES = frozenset({"close", "aclose"})
 
 
 def entered_by(statement: cst.CSTNode) -> cst.BaseExpression | None:
     """The context that a statement enters for the rest of its block (`stack.enter_context(region)`); None for any other."""
+    call = _called(statement)
+    return call.args[0].value if call is not None and called_name(call) in _ENTERS and len(call.args) == 1 else None
+
+
+def left_behind(statement: cst.CSTNode, following: Sequence[cst.CSTNode]) -> int:
+    """How many of the statements behind one that enters a context run in it: up to the one that closes the stack, or all.
+
+    Args:
+        statement: what enters the context.
+        following: the rest of its block.
+    """
+    entering = _called(statement)
+    for count, each in enumerate(following):
+        call = _called(each)
+        if (
+            call is not None
+            and called_name(call) in _LEAVES
+            and entering is not None
+            and _owner(call) == _owner(entering)
+        ):
+            return count
+    return len(following)
+
+
+def _called(statement: cst.CSTNode) -> cst.Call | None:
+    """The call of a method that a statement consists of, or whose answer it keeps."""
     match statement:
-        case cst.SimpleStatementLine(
-            body=[cst.Expr(value=cst.Call() as call) | cst.Assign(value=cst.Call() as call)]
-        ) if isinstance(call.func, cst.Attribute) and called_name(call) in _ENTERS and len(call.args) == 1:
-            return call.args[0].value
+        case cst.SimpleStatementLine(body=[cst.Expr(value=value) | cst.Assign(value=value)]):
+            is_method = isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute)
+            return cst.ensure_type(value, cst.Call) if is_method else None
     return None
+
+
+def _owner(call: cst.Call) -> str:
+    return path_of(cst.ensure_type(call.func, cst.Attribute).value)
 
 
 def entered_in(tree: Tree, scope: cst.CSTNode) -> Iterator[cst.BaseExpression]:
