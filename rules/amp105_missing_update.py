@@ -125,7 +125,7 @@ def runs_less_often(file: File, found: Found, update: cst.Call) -> bool:
     branches = [guard for guard in guards if guard not in loops]
     if loops and all(runs_once(file, loop) for loop in loops):
         return False
-    if not branches or loops and all(is_settled(file, branch) for branch in branches):
+    if not branches or loops and all(comes_out_alike(file, branch) for branch in branches):
         return True
     return is_on_the_other_side(file, guards, update)
 
@@ -139,7 +139,7 @@ def runs_once(file: File, loop: cst.CSTNode) -> bool:
     return number is not None and number.evaluated_value == 1
 
 
-def is_settled(file: File, guard: cst.CSTNode) -> bool:
+def comes_out_alike(file: File, guard: cst.CSTNode) -> bool:
     """Whether a guard is a side of a branch that comes out alike in every iteration."""
     branch = file.tree.parent(guard) if isinstance(guard, cst.Else) else guard
     return isinstance(branch, cst.If) and not hazard_calls.varies(file, branch)
@@ -151,7 +151,7 @@ def is_on_the_other_side(file: File, guards: list[cst.CSTNode], update: cst.Call
     for guard in guards:
         branch = file.tree.parent(guard) if isinstance(guard, cst.Else) else guard
         if branch in around:
-            return is_settled(file, guard)
+            return comes_out_alike(file, guard)
     return False
 
 

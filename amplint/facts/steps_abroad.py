@@ -76,7 +76,9 @@ class StepsAbroad:
                 yield from ((named, info, each) for each in _kept(info, made, optimizer.value))
 
     def _is_abroad(self, info: ClassInfo) -> bool:
-        return self._tree.root(info.node) is not self._tree.module
+        """Whether a class is in another file of the project; what a library steps, that saves."""
+        own = self._tree.root(info.node) is self._tree.module
+        return not own and not self._classes.libraries.is_of_wrapper(info.node)
 
     def _step(self, info: ClassInfo, attribute: str) -> cst.Call | None:
         """How the methods of a class step an optimizer of `self` with its enabled scaler, if none of them takes its state."""

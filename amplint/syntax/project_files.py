@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -50,22 +50,30 @@ class Modules:
         self.name = _dotted(place.path, base)
         self._root = place.root if place.root in (base, *base.parents) else base
         straight = Path(os.path.realpath(self._root), base.relative_to(self._root)) == Path(os.path.realpath(base))
+        self._absent: dict[str, set[str]] = {}
         # Where no link leads from the root to the file, only a folder that is one can lead out.
         self._folders = [
             path
-            for path in dict.fromkeys(_folders(base, place.root))
+            for path in dict.fromkeys(self._searched(_folders(base, place.root)))
             if straight and not path.is_symlink() or self._is_inside(path)
         ]
-        self._absent: dict[str, set[str]] = {}
-        for folder in [each for each in self._folders if each.name in SOURCE_FOLDERS and not each.is_dir()]:
-            self._folders.remove(folder)
-            self._absent.setdefault(str(folder.parent), set()).add(folder.name)
         is_inner = place.path.parent != base and _MAIN.search(text) is not None
         self._beside = place.path.parent if is_inner and self._is_inside(place.path.parent) else None
         self._listings: dict[Path, frozenset[str]] = {}
         self._top: dict[tuple[str, bool], Path | None] = {}
         self._found: dict[str, Module | None] = {}
         self._read: dict[str, str] = {}
+
+    def _searched(self, folders: Iterable[Path]) -> Iterator[Path]:
+        """Some folders, each with those in it that modules are looked for in, too."""
+        for folder in folders:
+            yield folder
+            text = str(folder)
+            for name in SOURCE_FOLDERS:
+                if os.path.isdir(f"{text}/{name}"):
+                    yield folder / name
+                else:
+                    self._absent.setdefault(text, set()).add(name)
 
     def footing(self) -> Footing:
         """What all answers so far rest on."""
@@ -204,7 +212,6 @@ def _folders(base: Path, root: Path) -> Iterator[Path]:
     around = base.parents if inside else (root,) if base in root.parents else ()
     for folder in (base, *around):
         yield folder
-        yield from (folder / name for name in SOURCE_FOLDERS)
         if folder == root:
             return
 
