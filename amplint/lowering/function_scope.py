@@ -230,7 +230,10 @@ class FunctionScope:
 
     def _makers(self, base: cst.BaseExpression) -> list[cst.Call]:
         """The calls that may have made an object."""
-        return [value for value in self.roles.values(base) if isinstance(value, cst.Call)] if path_of(base) else []
+        if not path_of(base):
+            return []
+        given = (value for each in self.roles.flow.given(base) for value in (each, *self.roles.values(each)))
+        return [value for value in (*self.roles.values(base), *given) if isinstance(value, cst.Call)]
 
     def _is_statement(self, call: cst.Call) -> bool:
         """Whether nothing is done with what a call gives back: then it is called for what it does."""
