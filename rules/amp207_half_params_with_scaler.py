@@ -2,7 +2,8 @@
 
 ## What it does
 Flags `.half()`, `.to(torch.float16)` and `from_pretrained(..., torch_dtype=torch.float16)` if an optimizer that a
-`GradScaler` steps holds the parameters of the model, also if a helper returns the model or makes it half.
+`GradScaler` steps holds the parameters of the model, also if a helper returns the model or makes it half, if a trainer
+gets it, also one of another file, or if the constructor of the model casts one of its layers.
 
 ## Why it matters
 Parameters in float16 have gradients in float16, and the scaler refuses them:
@@ -57,7 +58,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import UNSAFE, Edit, Fix, NoFix
+from amplint.diagnostics import FLOAT16_TRAINING, UNSAFE, Edit, Fix, NoFix
 from amplint.facts.half_models import Halved, Halves
 from amplint.model.observables import REFUSED, Observable
 from amplint.rule import ERROR, HIGH, File, Finding, rule
@@ -65,8 +66,22 @@ from amplint.rule import ERROR, HIGH, File, Finding, rule
 from ._support.call_edits import without_item
 from ._support.protocol_edits import without
 
+_CASTS = r"\.half\(\)|torch\.(?:float16|half)\b"
+"""A file without a scaler that may give a half model to another one says one of these."""
 
-@rule("AMP207", "half-params-with-scaler", ERROR, HIGH, "0.1.0", fix=UNSAFE, observable=Observable(REFUSED))
+
+@rule(
+    "AMP207",
+    "half-params-with-scaler",
+    ERROR,
+    HIGH,
+    "0.1.0",
+    fix=UNSAFE,
+    triggers=("^half$", "^float16$"),
+    amid=_CASTS,
+    awaits=FLOAT16_TRAINING,
+    observable=Observable(REFUSED),
+)
 def check(file: File) -> Iterator[Finding]:
     for halved in file.fact(Halves).stepped():
         yield Finding(

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
+from amplint.facts.module_paths import ModulePath, ModulePaths
 from amplint.file import File
 from amplint.model.events import ObjectFacts
 from amplint.model.records import frozen
-from amplint.model.torch.layers import SAME_MODULE
 from amplint.model.torch.precision import FLOAT16, FLOAT32, FLOAT64, named
 from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.bindings import targets
-from amplint.syntax.call_arguments import given_by
 from amplint.syntax.names import dotted
 from amplint.syntax.nodes import within
+from amplint.syntax.tree import Tree
 from amplint.syntax.value_uses import How
 
 _HALF, _FULL = named(FLOAT16), named(FLOAT32, FLOAT64)
-_SAME = SAME_MODULE | {"half"}
 _DTYPE_OPTIONS = frozenset({"torch_dtype", "dtype"})
 _ADAPTS = re.compile(r"peft|lora|adapter|quant|kbit|freeze", re.IGNORECASE)
 """What speaks of models of which only added weights are trained, which are float32."""
+_FREEZES = re.compile(r"requires_grad|freeze|frozen", re.IGNORECASE)
+_NO_GRADIENTS = frozenset({"no_grad", "inference_mode", "detach"})
+"""What a class whose part gets no gradients may compute with."""
 _LOOPS = (cst.For, cst.While)
 _ALLOWS_HALF = re.compile(r"ShardedGradScaler|_unscale_grads_")
 
@@ -53,29 +55,42 @@ class Halves:
     """The casts of models in one file."""
 
     def __init__(self, file: File) -> None:
-        self._classes, self._callees = file.classes, file.callees
+        self._paths, self._classes = file.fact(ModulePaths), file.classes
         self._tree, self._names, self._roles, self._flow = file.tree, file.names, file.roles, file.flow
 
     def stepped(self) -> Iterator[Halved]:
         """The casts after which a scaler meets gradients in float16, which it refuses to unscale."""
-        methods = [call for call in self._tree.find(cst.Call) if type(call.func) is cst.Attribute]
-        if any(map(_ALLOWS_HALF.search, {name.value for name in self._tree.find(cst.Name)})):
-            return
-        for cast in methods:
-            if self._is_to(cast, _HALF, "half") or self._is_loaded_half(cast):
-                yield from itertools.islice(self._refused(cast, methods), 1)
+        if not self._is_allowed(self._tree.module):
+            for cast in _methods(self._tree, self._tree.module):
+                if self._is_to(cast, _HALF, "half") or self._is_loaded_half(cast):
+                    yield from itertools.islice(self._refused(cast), 1)
 
-    def _refused(self, cast: cst.Call, methods: list[cst.Call]) -> Iterator[Halved]:
-        places = list(self._places(cast))
-        if any(self._is_taken_back(path, cast, methods) for path, _ in places):
+    def _refused(self, cast: cst.Call) -> Iterator[Halved]:
+        reached = self._paths.after(cast)
+        roots = dict.fromkeys(self._tree.root(each.place) for each in reached)
+        if any(map(self._is_allowed, roots)) or any(self._is_taken_back(each.path, cast, roots) for each in reached):
             return
-        for path, place in places:
-            for made in self._optimizers(path, place):
-                step = next(self._steps(made, place), None)
-                again = step is not None and self._comes_before(place, step)
-                if step is not None and not any(self._may_be_left_out(each, made, again) for each in (cast, place)):
-                    unscaled = self._is_unscaled({path_of(step.args[0].value)})
+        if any(each.part for each in reached) and any(map(self._may_freeze, roots)):
+            return
+        for known in reached:
+            for made in self._optimizers(known.path, known.place):
+                step = next((each for each in self._steps(made, known.place) if self._is_run(each, known)), None)
+                again = step is not None and self._comes_before(known.place, step)
+                if step is not None and not any(self._may_be_left_out(each, made, again) for each in known.through):
+                    unscaled = self._is_unscaled({path_of(step.args[0].value)}, step)
                     yield Halved(cast, self._roles.made_by(made) or ObjectFacts(), made, step, unscaled)
+
+    def _may_freeze(self, root: cst.Module) -> bool:
+        """Whether a file may keep the parameters of a part of a model from getting gradients."""
+        names = (name.value for name in self._tree.find(cst.Name, around=root))
+        if any(map(_FREEZES.search, names)):
+            return True
+        classes = self._tree.find(cst.ClassDef, around=root)
+        return any(each.value in _NO_GRADIENTS for node in classes for each in self._tree.inside(node, cst.Name))
+
+    def _is_allowed(self, root: cst.Module) -> bool:
+        """Whether a file speaks of a scaler that takes gradients in float16."""
+        return any(map(_ALLOWS_HALF.search, {name.value for name in self._tree.find(cst.Name, around=root)}))
 
     def dtype_argument(self, cast: cst.Call) -> cst.Arg | None:
         """The argument of `.to()` that is the dtype."""
@@ -98,47 +113,6 @@ class Halves:
             return False
         return not any(_ADAPTS.search(name.value) for name in self._tree.find(cst.Name))
 
-    def _places(self, cast: cst.Call) -> Iterator[tuple[str, cst.CSTNode]]:
-        """The paths by which the model that a cast makes half goes, each with a place where it goes by it."""
-        subject = self._subject(cast)
-        home = self._tree.enclosing(cast, cst.FunctionDef)
-        paths = list(dict.fromkeys(path for path in (subject, self._assigned_to(cast)) if path))
-        yield from ((path, cast) for path in paths)
-        for caller in self._callees.callers(home) if isinstance(home, cst.FunctionDef) else ():
-            assert isinstance(home, cst.FunctionDef)
-            given = given_by(caller, home, subject)
-            if given is not None and path_of(given):
-                yield path_of(given), caller
-            if any(path_of(value) in paths or value is cast for value in self._returned(home)):
-                target = self._assigned_to(caller)
-                if target:
-                    yield target, caller
-
-    def _returned(self, function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
-        """What a function returns, before methods that hand on a module."""
-        for value in self._flow.returned(function):
-            while isinstance(value, cst.Call) and called_name(value) in _SAME and isinstance(value.func, cst.Attribute):
-                yield value
-                value = value.func.value
-            yield value
-
-    def _subject(self, call: cst.Call) -> str:
-        """The path of the module that a chain of its methods is called on; of what is loaded, that of the target."""
-        assert isinstance(call.func, cst.Attribute)
-        base: cst.BaseExpression = call.func.value
-        while type(base) is cst.Call and type(base.func) is cst.Attribute and called_name(base) in _SAME:
-            base = base.func.value
-        return path_of(base) if called_name(call) != "from_pretrained" else ""
-
-    def _assigned_to(self, call: cst.Call) -> str:
-        """The path that gets a module, or what methods that hand it on give."""
-        for use in self._flow.uses(call):
-            if use.how is How.ASSIGNED and len(targets(use.node)) == 1:
-                return path_of(targets(use.node)[0])
-            if use.how is not How.METHOD or use.name not in _SAME:
-                break
-        return ""
-
     def _may_be_left_out(self, cast: cst.CSTNode, made: cst.Call, again: bool) -> bool:
         """Whether the optimizer may be made where the cast was not run; `again` and again it is run every few turns, too."""
         around = set(self._tree.ancestors(made))
@@ -159,16 +133,16 @@ class Halves:
         late = (each for each in within(loop) if isinstance(each, (cst.Break, cst.Return)))
         return not any(self._tree.order(each) > self._tree.order(place) for each in late)
 
-    def _is_taken_back(self, path: str, cast: cst.Call, methods: list[cst.Call]) -> bool:
+    def _is_taken_back(self, path: str, cast: cst.Call, roots: Iterable[cst.Module]) -> bool:
         """Whether the model, or a part of it, is made float32 again, or has no gradients."""
-        for call in methods:
+        for call in (call for root in roots for call in _methods(self._tree, root)):
             assert isinstance(call.func, cst.Attribute)
-            subject = self._subject(call) or self._assigned_to(call)
+            subject = self._paths.subject(call) or self._paths.assigned_to(call)
             frozen = call.func.attr.value == "requires_grad_" and any(dotted(arg.value) == "False" for arg in call.args)
             if (frozen or self._is_to(call, _FULL, "float")) and call is not cast:
-                if subject == path or subject.startswith(f"{path}.") or (frozen and path.startswith(f"{subject}.")):
+                if f"{subject}.".startswith(f"{path}.") or (subject and path.startswith(f"{subject}.")):
                     return True
-        return any(self._freezes(loop, path) for loop in self._tree.find(cst.For))
+        return any(self._freezes(loop, path) for root in roots for loop in self._tree.find(cst.For, around=root))
 
     def _freezes(self, loop: cst.For, path: str) -> bool:
         """Whether a loop takes the gradients of a model's parameters away: `for p in model.parameters(): ...`."""
@@ -181,7 +155,7 @@ class Halves:
 
     def _optimizers(self, path: str, place: cst.CSTNode) -> Iterator[cst.Call]:
         """The constructions of optimizers that get parameters of the model."""
-        for call in self._tree.find(cst.Call):
+        for call in self._tree.find(cst.Call, around=self._tree.root(place)):
             facts = self._roles.made_by(call) if self._home(call, path) is self._home(place, path) else None
             if facts is not None and facts.role == "optimizer":
                 if any(
@@ -193,7 +167,7 @@ class Halves:
         """What a path belongs to: the class for attributes of `self`, the function or the module for names."""
         if path.startswith("self."):
             owner = self._classes.owner(node)
-            return owner.node if owner is not None else self._tree.module
+            return owner.node if owner is not None else self._tree.root(node)
         return self._names.scope(node)
 
     def _steps(self, made: cst.Call, place: cst.CSTNode) -> Iterator[cst.Call]:
@@ -201,8 +175,11 @@ class Halves:
         assigned = targets(self._flow.use(made).node)
         name = path_of(assigned[0]) if len(assigned) == 1 else ""
         order = self._tree.order
-        for call, owner in self._flow.methods("step"):
-            scaler, given = self._roles.of(owner), call.args[0].value if call.args else None
+        for call in _methods(self._tree, self._tree.root(made), "step"):
+            scaler, given = (
+                self._roles.of(cst.ensure_type(call.func, cst.Attribute).value),
+                call.args[0].value if call.args else None,
+            )
             stepped = {path_of(each) for each in (given, *self._flow.values(given))} if given is not None else set()
             if not name or name not in stepped or scaler.role != "scaler" or scaler.enabled == "no":
                 continue
@@ -212,8 +189,24 @@ class Halves:
             trains = together or not (isinstance(scope, cst.FunctionDef) and scope.name.value == "__init__")
             late = trains and self._names.scope(first) is scope and order(first) < order(place)
             late = late and not self._comes_before(place, call)
-            if not late and (not self._is_fused(made) or self._is_unscaled(stepped)):
+            if not late and (not self._is_fused(made) or self._is_unscaled(stepped, call)):
                 yield call
+
+    def _is_run(self, step: cst.Call, known: ModulePath) -> bool:
+        """Whether the methods that are called of an object which keeps the model lead to a step, if the step is its own."""
+        info = self._classes.instance_of(known.given_to) if known.given_to is not None else None
+        named = self._paths.assigned_to(known.given_to) if known.given_to is not None else ""
+        asked = [name for name in self._flow.mentions(named, known.given_to or step) if named]
+        waiting = {use.name for name in asked if (use := self._flow.use(name)).how is How.METHOD}
+        if info is None or not waiting:
+            return True
+        methods: dict[str, cst.FunctionDef | None] = {}
+        while waiting:
+            methods.update((name, info.method(name)) for name in waiting)
+            inside = (node for name in waiting for node in within(methods[name] or cst.Pass()))
+            named_there = {path_of(node.func) for node in inside if isinstance(node, cst.Call)}
+            waiting = {path.removeprefix("self.") for path in named_there if path.startswith("self.")} - methods.keys()
+        return self._tree.enclosing(step, cst.FunctionDef) in methods.values()
 
     def _is_fused(self, made: cst.Call) -> bool:
         """Whether an optimizer unscales by itself, which it does in float16, too."""
@@ -222,9 +215,17 @@ class Halves:
             for arg in made.args
         )
 
-    def _is_unscaled(self, names: set[str]) -> bool:
-        given = [call.args[0].value for call, _ in self._flow.methods("unscale_") if call.args]
-        return any(path_of(each) in names for each in given)
+    def _is_unscaled(self, names: set[str], step: cst.Call) -> bool:
+        """Whether a call in the file of a step unscales an optimizer of one of some names."""
+        calls = _methods(self._tree, self._tree.root(step), "unscale_")
+        return any(path_of(call.args[0].value) in names for call in calls if call.args)
+
+
+def _methods(tree: Tree, root: cst.Module, name: str = "") -> Iterator[cst.Call]:
+    """The calls in a file of methods of some name, or of any."""
+    for call in tree.find(cst.Call, around=root):
+        if type(call.func) is cst.Attribute and name in ("", call.func.attr.value):
+            yield call
 
 
 def _is_periodic(branch: cst.If) -> bool:
