@@ -2,7 +2,8 @@
 
 ## What it does
 Flags torch's loss functions outside of any enabled region if a layer inside a region has made their inputs half, so
-that the loss itself is computed in half.
+that the loss itself is computed in half. Of a loss that is made of log-probabilities, as in distillation, it flags the
+`log_softmax`.
 
 ## Why it matters
 Inside the region autocast would run the loss in float32. Outside, its inputs decide: your cross entropy of 13.8795
@@ -51,7 +52,7 @@ elsewhere, so that its outputs are only likely to be half.
 ## Limitations
 A float32 target widens a difference, so `mse_loss` and its relatives are reported only where both sides are half.
 A criterion that nobody can be seen to make is not judged. In a criterion of another file only classification is: what
-goes into a cross entropy left a layer, what goes into other losses may be anything.
+goes into a cross entropy, or is made log-probabilities, left a layer, what goes into other losses may be anything.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#cuda-ops-that-autocast-to-float32
@@ -59,12 +60,13 @@ goes into a cross entropy left a layer, what goes into other losses may be anyth
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from amplint.diagnostics import SAFE, UNSAFE, Fix, NoFix
-from amplint.dtypes import Dtypes, Operation, Tensor
+from amplint.dtypes import LOG_PROBABILITIES, Dtypes, Operation, Tensor
 from amplint.model.observables import VALUE_ERROR, Observable
 from amplint.model.torch.operators import Kind, of_kind
 from amplint.model.torch.precision import ANY_HALF, BFLOAT16, EITHER_HALF, FLOAT16
@@ -74,7 +76,9 @@ from ._support.float32_operands import widened
 
 _LOSSES = of_kind(Kind.LOSS)
 _CLASSIFIES = frozenset({"cross_entropy", "binary_cross_entropy_with_logits"})
-"""What is given to them left a linear layer or a convolution, also where the model is not known."""
+"""What is given to them left a linear layer or a convolution, also where the model is not known; as with log-probabilities."""
+_NO_LOGITS = re.compile(r"att(e)?n|align|prob|dist|energy", re.IGNORECASE)
+"""A word of what did not leave a layer last: distances are float32 in a region."""
 _DIGITS = {FLOAT16: "three", BFLOAT16: "two", EITHER_HALF: "two or three"}
 """The decimal digits that a dtype keeps: its significand has 11 or 8 bits."""
 
@@ -86,17 +90,18 @@ _DIGITS = {FLOAT16: "three", BFLOAT16: "two", EITHER_HALF: "two or three"}
     HIGH,
     "0.1.0",
     fix=SAFE,
-    entered=r"cross_entropy\b|CrossEntropyLoss\b|with_logits\b|WithLogitsLoss\b",
+    entered=r"cross_entropy\b|CrossEntropyLoss\b|with_logits\b|WithLogitsLoss\b|log_softmax\b|LogSoftmax\b",
     observable=Observable(VALUE_ERROR),
 )
 def check(file: File) -> Iterator[Finding]:
-    for operation in file.fact(Dtypes).lowered_where(_runs_in_half):
+    flow = file.fact(Dtypes)
+    for operation in flow.lowered_where(lambda each: _begins_in_half(file, each) or _runs_in_half(file, each)):
         dtype = "half precision" if operation.dtype == EITHER_HALF else operation.dtype
         yield Finding(
             file.range(operation.node),
             f"The loss is computed in {dtype}, outside the autocast region",
             _note(operation),
-            file.fact(Dtypes).origin(operation, operation.operand, dtype),
+            flow.origin(operation, operation.operand, dtype),
             _fix(file, operation) or NoFix("the operands of the loss cannot be cast in this place"),
         )
 
@@ -108,11 +113,29 @@ def _note(operation: Operation) -> str:
     return f"{note}; no gradient flows here, but the loss that is reported keeps {_DIGITS[operation.dtype]} digits"
 
 
-def _runs_in_half(operation: Operation) -> bool:
-    if operation.op not in _LOSSES or operation.region is not None or operation.dtype not in ANY_HALF:
+def _runs_in_half(file: File, operation: Operation) -> bool:
+    """Whether a loss function runs in half, and what it is given is not what the loss begins with."""
+    if operation.op not in _LOSSES or not _is_half_outside(operation):
+        return False
+    outputs = [value for _, value in _outputs(operation)]
+    if any(value.maker is not None and _begins_in_half(file, value.maker) for value in outputs):
+        return False
+    return operation.op in _CLASSIFIES or all(value.sure for value in outputs)
+
+
+def _begins_in_half(file: File, operation: Operation) -> bool:
+    """Whether the log-probabilities that a loss is made of are computed in half."""
+    learned = operation.op in LOG_PROBABILITIES and file.fact(Dtypes).is_learned_from(operation)
+    if not learned or not _is_half_outside(operation):
         return False
     outputs = _outputs(operation)
-    return bool(outputs) and (operation.op in _CLASSIFIES or all(value.sure for _, value in outputs))
+    named = (word for node, _ in outputs if node is not None for word in file.tree.words(node))
+    return all(value.sure for _, value in outputs) or not any(map(_NO_LOGITS.search, named))
+
+
+def _is_half_outside(operation: Operation) -> bool:
+    """Whether an operation runs in half because its operands are, and not in any region."""
+    return operation.region is None and operation.dtype in ANY_HALF and bool(_outputs(operation))
 
 
 def _outputs(operation: Operation) -> list[tuple[cst.BaseExpression | None, Tensor]]:

@@ -13,6 +13,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.diagnostics import FLOAT16_TRAINING, Position, Range, Related
+from amplint.dtypes.arithmetic import LOG_PROBABILITIES
 from amplint.dtypes.asked_results import asking_calls
 from amplint.dtypes.callees_elsewhere import CalleesElsewhere
 from amplint.dtypes.constants import ConstantEffect, ConstantUse, constants, distinct_uses
@@ -36,6 +37,7 @@ __all__ = [
     "Danger",
     "DtypeHazard",
     "Dtypes",
+    "LOG_PROBABILITIES",
     "Number",
     "OWN_LOSSES",
     "Operation",
@@ -149,6 +151,14 @@ class Dtypes:
         if not (calls_followed(self._tree) and self._enters_float16()):
             return ()
         return tuple(loss_hazards(self._flow.operations, self._flow.reached, self._tree))
+
+    def is_learned_from(self, operation: Operation) -> bool:
+        """Whether a loss is differentiated through an exponential, a logarithm, or logarithms of probabilities.
+
+        Args:
+            operation: one of the file.
+        """
+        return operation in self._flow.reached
 
     @cached_property
     def lowered(self) -> tuple[Operation, ...]:

@@ -19,7 +19,9 @@ LOGARITHMS = frozenset({"log", "log2", "log10", "log1p", "logit", "xlogy"})
 EXPONENTIALS = frozenset({"exp", "expm1", "exp2"})
 POWERS = frozenset({"pow", "reciprocal", "rsqrt"})
 FOLLOWED = LOGARITHMS | EXPONENTIALS | POWERS
-"""Operations whose results are followed to a backward."""
+"""Operations that half precision may break, whose results are followed to a backward."""
+LOG_PROBABILITIES = frozenset({"log_softmax"})
+"""Operations from which the loss of a classification begins, whose results are followed to a backward, too."""
 
 _KEEPING = of_kind(Kind.LAYOUT) | {"cuda", "cpu", "rearrange", "nan_to_num"}
 """Operations that give back some of the elements as they are."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from amplint.dtypes.arithmetic import FOLLOWED
+from amplint.dtypes.arithmetic import FOLLOWED, LOG_PROBABILITIES
 from amplint.dtypes.values import Number, Operation, Tensor, Value, tensors
 from amplint.model.torch.operators import Kind, of_kind
 from amplint.model.torch.precision import FLOAT16, LIMITS, UNKNOWN, lifted
 
-_LOSSES = of_kind(Kind.LOSS)
+_LOSSES = of_kind(Kind.LOSS) | LOG_PROBABILITIES
 """Operations that rules look at where no region runs them in float32."""
 _JUDGED = FOLLOWED | {"binary_cross_entropy"}
 """Operations that rules look at whatever their operands are."""

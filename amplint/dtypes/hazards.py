@@ -62,7 +62,7 @@ def loss_hazards(
     found: dict[cst.CSTNode, DtypeHazard] = {}
     narrowed = dict(_narrowings(operations))
     for operation in operations:
-        if operation not in reached or operation.node in found:
+        if operation not in reached or operation.op not in arithmetic.FOLLOWED or operation.node in found:
             continue
         hazard = _judge(operation, reached[operation], tree)
         if hazard is None and operation in narrowed:

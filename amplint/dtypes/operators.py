@@ -12,12 +12,25 @@ import libcst as cst
 from amplint.dtypes import arithmetic, containers
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import unknown
-from amplint.dtypes.values import Arguments, GradientFlow, Items, Layer, Number, Operation, Tensor, Value, tensors
+from amplint.dtypes.values import (
+    UNKNOWN,
+    Arguments,
+    GradientFlow,
+    Items,
+    Layer,
+    Number,
+    Operation,
+    Tensor,
+    Value,
+    tensors,
+    told,
+)
+from amplint.model import vocabulary
 from amplint.model.records import changed
 from amplint.model.torch import precision
 from amplint.model.torch.operators import Policy, policy
 from amplint.roles.autocast_contexts import Contexts
-from amplint.syntax.names import Names
+from amplint.syntax.names import Names, dotted
 from amplint.syntax.tree import Tree
 
 _FOLDED: dict[str, Callable[[float, float], float]] = {
@@ -69,6 +82,8 @@ class Operators:
             return containers.repeated(one)
         region = frame.region
         result: Value
+        if op in ("div", "mul") and right is not None and _is_temperature(right, other):
+            other = Number()
         if isinstance(one, Tensor) and isinstance(other, Number):
             result = arithmetic.with_number(op, one, other, False, region, node, left)
         elif isinstance(one, Number) and isinstance(other, Tensor):
@@ -118,9 +133,15 @@ class Operators:
             changes.update(half_at=half_at, sure=True, through=_narrowed(operation))
         if not frame.differentiates:
             changes.update(detached=True, through=frozenset())
-        elif op in arithmetic.FOLLOWED:
+        elif op in arithmetic.FOLLOWED or op in arithmetic.LOG_PROBABILITIES:
             changes["through"] = changes.get("through", result.through) | {GradientFlow(operation)}
         return changed(result, **changes) if changes else result
+
+
+def _is_temperature(node: cst.BaseExpression, value: Value) -> bool:
+    """Whether something of which nothing but its name is known is a temperature."""
+    nothing_known = isinstance(value, Tensor) and told(value) == UNKNOWN
+    return nothing_known and vocabulary.TEMPERATURE.search(dotted(node)) is not None
 
 
 def _narrowed(operation: Operation) -> frozenset[GradientFlow]:
