@@ -11,11 +11,13 @@ from amplint.lowering.function_scope import FunctionScope
 from amplint.lowering.kept_settings import KeptSettings
 from amplint.model import vocabulary
 from amplint.syntax import option_reads
-from amplint.syntax.access_paths import option_key
+from amplint.syntax.access_paths import called_name, option_key
 from amplint.syntax.nodes import children
 from amplint.syntax.words import words
 
-_LASTING = frozenset("isinstance issubclass hasattr callable is_main_process is_available is_initialized".split())
+_LASTING = frozenset(
+    "isinstance issubclass hasattr callable signature is_main_process is_available is_initialized".split()
+)
 """Functions that answer alike all through a run, whatever they are asked about."""
 
 
@@ -68,9 +70,10 @@ class ConditionKinds:
 
     def _is_setting(self, node: cst.CSTNode) -> bool:
         if type(node) is cst.Attribute:
-            return option_reads.is_class_name(node) or self._settings.holds(node)
-        if option_reads.is_getattr(node):
-            return self._is_set([node.args[0].value])
+            of_call = type(node.value) is cst.Call and self._is_setting(node.value)
+            return of_call or option_reads.is_class_name(node) or self._settings.holds(node)
+        if type(node) is cst.Call and (called_name(node) in _LASTING or option_reads.read_by(node) is not None):
+            return called_name(node) in _LASTING or self._is_set(option_reads.read_by(node) or ())
         return type(node) is not cst.Name and self._is_set(children(node))
 
     def is_amp_option(self, node: cst.BaseExpression) -> bool:
@@ -101,7 +104,8 @@ class ConditionKinds:
             node: the comparison.
         """
         kind = self.of(node)
-        return "range" if kind == "varying" and self._counters.is_range(node, self.changing) else kind
+        is_range = self._counters.is_range(node, self.changing) or _reads_rate(node)
+        return "range" if kind == "varying" and is_range else kind
 
     def asks_for_place(self, node: cst.BaseExpression) -> bool:
         """Whether a function in sight is asked about counters alone (`self.is_due(i)`), and does not look for skipped steps.
@@ -114,6 +118,12 @@ class ConditionKinds:
         asked = {self._counters.part(arg.value, self.changing) for arg in node.args}
         callee = self._scope.program.callees.of(node, self._scope.node) if max(asked) == SideKind.COUNTER else None
         return callee is not None and vocabulary.STEP_GATE.search(" ".join(words(callee.node))) is None
+
+
+def _reads_rate(node: cst.CSTNode) -> bool:
+    """Whether an expression reads a learning rate, which says how far a schedule is, and nothing of a step."""
+    found = set(words(node))
+    return not found.isdisjoint({"get_last_lr", "get_lr"}) or {"param_groups", "lr"} <= found
 
 
 def _names(node: cst.CSTNode) -> Iterator[cst.Name]:

@@ -15,7 +15,15 @@ from amplint.roles.constructors import Constructors
 from amplint.roles.parameter_owners import ParameterOwners
 from amplint.roles.role_uses import RoleUses
 from amplint.roles.user_options import UserOptions
-from amplint.syntax.access_paths import called, computed_attribute, displayed, element_of, literal_key, path_of
+from amplint.syntax.access_paths import (
+    called,
+    computed_attribute,
+    displayed,
+    element_of,
+    literal_key,
+    may_hold,
+    path_of,
+)
 from amplint.syntax.classes import Classes
 from amplint.syntax.loop_elements import paired
 from amplint.syntax.names import LOCAL, UNKNOWN, Names
@@ -154,7 +162,7 @@ class Roles:
             element = element_of(value, node)
             if element is value and type(value) is cst.Call and type(node) is cst.Subscript and literal_key(node):
                 yield from self._of_returned(value, node)
-            if not put or element is not value:
+            if (not put or element is not value) and may_hold(value, node):
                 yield element
 
     def _of_returned(self, call: cst.Call, node: cst.Subscript) -> Iterator[cst.BaseExpression]:
@@ -165,9 +173,11 @@ class Roles:
                 yield element
 
     def _put(self, node: cst.Subscript) -> Iterator[cst.BaseExpression]:
-        """What its function assigns to an element by a literal key (`state["scheduler"] = scheduler`)."""
+        """What its function, or its object, assigns to an element by a literal key (`state["scheduler"] = scheduler`)."""
         key, path = literal_key(node), path_of(node.value)
-        stored = self.flow.put(path, node) if key and path else ()
+        owner = self._classes.owner(node) if path.startswith("self.") else None
+        places = [method.body for method in owner.methods.values()] if owner is not None else [node]
+        stored = (pair for place in places for pair in self.flow.put(path, place)) if key and path else ()
         return (value for element, value in stored if literal_key(element) == key)
 
     # -- by constructor --------------------------------------------------------------------------------------------

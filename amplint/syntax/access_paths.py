@@ -112,6 +112,19 @@ def element_of(holder: cst.BaseExpression, asked: cst.BaseExpression) -> cst.Bas
     return next((each.value for name, each in elements(holder) if name == key), holder)
 
 
+def may_hold(holder: cst.BaseExpression, asked: cst.BaseExpression) -> bool:
+    """Whether what is asked for may be in a display; it is not, if all the literal keys of a dict are others.
+
+    Args:
+        holder: what may be a display.
+        asked: what names an element of it, or all of it.
+    """
+    key = literal_key(asked) if isinstance(asked, cst.Subscript) else ""
+    shown = holder.elements if isinstance(holder, cst.Dict) else ()
+    keys = [literal_key(each.key) if isinstance(each, cst.DictElement) else "" for each in shown]
+    return not (key and keys and all(keys)) or key in keys
+
+
 def displayed(value: cst.BaseExpression) -> list[cst.BaseExpression]:
     """The elements of a list, a tuple or a dict, as far as a display or a comprehension shows them; else the value itself."""
     if isinstance(value, (cst.List, cst.Tuple)):

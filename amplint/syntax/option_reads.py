@@ -6,7 +6,7 @@ from typing import TypeGuard
 
 import libcst as cst
 
-from amplint.syntax.access_paths import spelling
+from amplint.syntax.access_paths import called_name, spelling
 from amplint.syntax.nodes import children
 
 
@@ -47,13 +47,23 @@ def is_class_name(node: cst.Attribute) -> bool:
     return False
 
 
+def read_by(call: cst.Call) -> list[cst.BaseExpression] | None:
+    """What a call reads that answers alike as long as this is the same; None for any other call.
+
+    Args:
+        call: the call.
+    """
+    match call:
+        case cst.Call(func=cst.Name(value="bool" | "int" | "float" | "str" | "type"), args=[cst.Arg(value=asked)]):
+            return [asked]
+        case cst.Call(func=cst.Attribute(value=asked, attr=cst.Name(value="lower" | "upper" | "strip")), args=[]):
+            return [asked]
+    return list(spelling(call) or ()) or ([call.args[0].value] if is_getattr(call) else None)
+
+
 def _only_reads(call: cst.Call) -> bool:
     """Whether it is `getattr(args, "clip", 0)`, `cfg.get("clip")`, `int(x)`, `name.lower()` or one of their kind."""
     match call:
         case cst.Call(func=cst.Attribute(attr=cst.Name(value="get")), args=[cst.Arg(value=cst.SimpleString()), *_]):
             return True
-        case cst.Call(func=cst.Name(value="bool" | "int" | "float" | "str" | "type"), args=[_]):
-            return True
-        case cst.Call(func=cst.Attribute(attr=cst.Name(value="lower" | "upper" | "strip")), args=[]):
-            return True
-    return is_getattr(call) or spelling(call) is not None
+    return called_name(call) == "signature" or read_by(call) is not None
