@@ -19,6 +19,8 @@ from amplint.syntax.value_uses import How, Use
 
 _REGISTERING = ("add_recoverable", "add_recoverables", "add_checkpointable")
 """The methods by which checkpointers are told what they are to save."""
+_MEASURES = frozenset({"len", "str", "repr", "bool", "type", "id"})
+"""Functions that tell something of a state, and do not keep it."""
 _PRIVATE = re.compile("_[^_]")
 """How the names of functions begin that nothing outside of their file calls."""
 
@@ -119,6 +121,10 @@ class OptimizerStates:
         """What a state is put into, seen from its expression outwards."""
         for use in self._flow.uses(value):
             match use.node:
+                case cst.Subscript() as part if literal_key(part) != "state":
+                    return None  # such as the learning rate
+                case cst.Call() as call if called_name(call) in _MEASURES:
+                    return None
                 case cst.DictElement() as entry:
                     holder = self._tree.parent(entry)
                     return self._held(optimizer, holder, entry) if isinstance(holder, cst.Dict) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 
 import libcst as cst
 
@@ -14,6 +14,7 @@ from amplint.model import vocabulary
 from amplint.model.records import frozen
 from amplint.roles.step_pairs import StepPair, Steppers
 from amplint.syntax.access_paths import called_name, elements, literal_key, path_of
+from amplint.syntax.nodes import within
 from amplint.syntax.tree import Tree
 from amplint.syntax.value_flow import ValueFlow
 
@@ -80,29 +81,26 @@ def _loads_whatever(tree: Tree, scalers: ScalerStates, keys: frozenset[str]) -> 
         scalers: where the states of scalers are saved and loaded.
         keys: those of the states of optimizers: what is loaded from under one of them is no scaler.
     """
-    text = tree.source.text
-    if _INHERITED.search(text):
+    if _INHERITED.search(tree.source.text):
         return True
     calls = [call for call in tree.find(cst.Call) if vocabulary.LOADS.search(called_name(call))]
-    unnamed = frozenset(_loop_names(text))
+    loops: list[cst.For | cst.CompFor] = [*tree.find(cst.For), *tree.find(cst.CompFor)]
+    unnamed = {each.value for loop in loops for each in within(loop.target) if isinstance(each, cst.Name)}
     for call in calls:
-        owner = path_of(call.func.value) if isinstance(call.func, cst.Attribute) else "self"
-        if called_name(call) == "load_state_dict" and (
-            owner.endswith("]") or owner.rpartition(".")[2] in {"", *unnamed}
-        ):
+        if called_name(call) == "load_state_dict" and _may_be_any(call, unnamed):
             if not any(each.value.strip("'\"") in keys for each in tree.inside(call, cst.SimpleString)):
                 return True
     return any(scalers.names(arg.value) for call in calls for arg in call.args)
 
 
-def _loop_names(text: str) -> Iterator[str]:
-    """The words between `for` and `in`, found in one pass, however long a line or a word is."""
-    for piece in re.split("[:\n]", text):
-        if "for" in piece and "in" in piece:
-            words = re.findall(r"\w+", piece)
-            if "for" in words and "in" in words:
-                last = len(words) - 1 - words[::-1].index("in")
-                yield from words[words.index("for") + 1 : last]
+def _may_be_any(call: cst.Call, unnamed: Set[str]) -> bool:
+    """Whether a method is called on any object at all: on an element, on a variable of a loop, or on what a call gives."""
+    if not isinstance(call.func, cst.Attribute):
+        return False
+    owner, getter = path_of(call.func.value), called_name(call.func.value)
+    if not owner:
+        return vocabulary.HAS_MODEL.search(getter) is None  # `unwrap_model(model).load_state_dict(...)` loads weights
+    return owner.endswith("]") or owner.rpartition(".")[2] in unnamed
 
 
 def _beside(flow: ValueFlow, state: SavedState, scalers: ScalerStates) -> tuple[str, cst.CSTNode] | None:
