@@ -25,6 +25,7 @@ LOG_PROBABILITIES = frozenset({"log_softmax"})
 
 _KEEPING = of_kind(Kind.LAYOUT) | {"cuda", "cpu", "rearrange", "nan_to_num"}
 """Operations that give back some of the elements as they are."""
+_ELEMENTWISE = of_kind(Kind.ELEMENTWISE)
 _BETWEEN = of_kind(Kind.EXTREME, Kind.POOL)
 """Operations whose result lies between the elements."""
 
@@ -65,6 +66,7 @@ def elementwise(
         dtype, low, high, node, next((part.half_at for part in parts if part.half_at), None) if half else None,
         all(part.sure for part in parts), core=node, through=unknown(*parts).through,
         detached=bool(parts) and all(part.detached for part in parts),
+        zero_dim=op in _ELEMENTWISE and bool(parts) and all(part.zero_dim for part in parts),
     )  # fmt: skip
     return damped(result) if op in _CANCEL_EXPONENTIALS else result
 

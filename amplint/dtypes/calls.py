@@ -71,7 +71,8 @@ class Calls(HigherOrder):
         if meaning in layers.WRAPPERS:
             return arguments.values[0] if arguments.values else UNKNOWN
         if meaning in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
-            return Tensor(precision.FLOAT32, made=node)
+            given = arguments.get(0, "data")
+            return Tensor(precision.FLOAT32, made=node, zero_dim=isinstance(given, Tensor) and given.zero_dim)
         if meaning in containers.RECORD_MAKERS:
             return self._made_record(arguments)
         if module == "torch.nn" and name[:1].isupper():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import libcst as cst
@@ -216,9 +217,10 @@ def _may_be_like(arguments: Arguments) -> bool:
 
 def _created(name: str, node: cst.Call, arguments: Arguments, first: Value | None) -> Tensor:
     made = Tensor(_explicit(arguments) or precision.FLOAT32, made=node)
-    if name not in ("tensor", "as_tensor", "scalar_tensor") or not isinstance(first, Number) or first.value is None:
-        return made
-    return changed(made, low=first.value, high=first.value, zero_dim=True)
+    if name in ("tensor", "as_tensor", "scalar_tensor") and isinstance(first, Number):
+        low, high = (-math.inf, math.inf) if first.value is None else (first.value, first.value)
+        return changed(made, low=low, high=high, zero_dim=True)
+    return changed(made, zero_dim=True) if first == Items(()) and len(arguments.values) == 1 else made
 
 
 def _as_tuple(name: str, arguments: Arguments, result: Value) -> Value:

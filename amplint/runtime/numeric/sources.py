@@ -136,7 +136,8 @@ class Sources(ABC):
         if found is not None:
             return found
         tensor = value if isinstance(value, Tensor) else Tensor()
-        setting = isinstance(node, cst.Attribute) and tensor.dtype == precision.UNKNOWN or isinstance(value, Number)
+        lone = isinstance(value, Number) or tensor.zero_dim  # which widens no tensor with dimensions
+        setting = lone or (isinstance(node, cst.Attribute) and tensor.dtype == precision.UNKNOWN)
         name = dtype or tensor.dtype
         args = node.args if isinstance(node, cst.Call) else ()
         given = [scope.held.get(arg.value.value) for arg in args if isinstance(arg.value, cst.Name)]
