@@ -8,6 +8,7 @@ import libcst as cst
 
 from amplint.lowering.conditions import constant
 from amplint.lowering.function_scope import FunctionScope
+from amplint.lowering.gradients import argument
 from amplint.model.event_graph import Condition
 from amplint.model.references import reference
 from amplint.roles.call_targets import Callee
@@ -44,13 +45,15 @@ def binding(
 
 
 def _used_as_losses(node: cst.FunctionDef, caller: FunctionScope) -> set[str]:
-    """The names in what a function scales, or runs the backward pass of: whatever they are, a loss is computed from them."""
+    """The names in what a function scales, or runs a backward pass of: whatever they are, a loss is computed from them."""
     losses: list[cst.BaseExpression] = []
     for call in caller.program.tree.inside(node, cst.Call):
         if type(call.func) is cst.Attribute and call.func.attr.value == "backward":
             losses.append(call.func.value)
         elif called_name(call) == "scale":
             losses += [arg.value for arg in call.args]
+        elif called_name(call) == "grad" and (outputs := argument(call, 0, ("outputs",))) is not None:
+            losses.append(outputs)
     return {name.value for each in losses for name in within(each) if type(name) is cst.Name}
 
 

@@ -18,6 +18,8 @@ from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
 
 _PROPERTIES = frozenset({"builtins.property", "functools.cached_property"})
+_MOST_CALLS = 2
+"""From an object to the function that gives it, and to one that this calls for it."""
 _MOST = 8
 """What may be more things than this is unknown."""
 
@@ -90,14 +92,24 @@ class ContextValues:
         found = [each.value for name, each in elements(displays[0]) if not key or name == key]
         return [*found, *default] if found else []
 
-    def owner(self, instance: cst.BaseExpression) -> ClassInfo | None:
-        """The class of the object that an expression names, if its source is at hand: of `self`, and of what is made once."""
+    def owner(self, instance: cst.BaseExpression, calls: int = _MOST_CALLS) -> ClassInfo | None:
+        """The class of the object that an expression names, if its source is at hand: of `self`, and of what is made once.
+
+        Args:
+            instance: any expression.
+            calls: how many functions may hand on what one of them makes.
+        """
         if dotted(instance) == "self":
             return self._classes.owner(instance)
         if not isinstance(instance, (cst.Name, cst.Attribute)):
             return None
-        behind = self.behind(instance)
-        return self._classes.instance_of(behind[0]) if len(behind) == 1 else None
+        made = [each for each in self.behind(instance) if dotted(each) != "None"]
+        if len(made) != 1:
+            return None
+        info = self._classes.instance_of(made[0])
+        given = self.returned(made[0]) if info is None and calls else []
+        infos = [self._classes.instance_of(each) or self.owner(each, calls - 1) for each in given]
+        return info or (infos[0] if len(infos) == 1 else None)
 
     def function(self, func: cst.BaseExpression) -> cst.FunctionDef | None:
         """The function or method of the project that an expression names."""
