@@ -93,6 +93,9 @@ _HOOKS = tuple(rf"def {name}\(" for name in ("after_step", "after_iter", "after_
 _OWN = r"self\.\w*sched\w*\.step\(\)"
 """A loop in a class may have the step from a base class, and speak of no scaler itself."""
 
+_DRIVES = r"^(update_learning_rate|update_lr|optimize_parameters)$"
+"""How scripts drive an object of another file, which has the scaler, the optimizers and the schedules."""
+
 
 @rule(
     "AMP107",
@@ -101,7 +104,7 @@ _OWN = r"self\.\w*sched\w*\.step\(\)"
     HIGH,
     "0.1.0",
     fix=SAFE,
-    triggers=(*_HOOKS, _OWN),
+    triggers=(*_HOOKS, _OWN, _DRIVES),
     keeps=("(Hook|Callback)$",),
     observable=Observable(SCHEDULER_LEAD),
 )
