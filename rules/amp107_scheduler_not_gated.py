@@ -71,6 +71,7 @@ from collections.abc import Iterator
 from amplint.diagnostics import SAFE, NoFix
 from amplint.facts.hook_schedules import HookSchedules
 from amplint.facts.unprepared_schedules import UnpreparedSchedules
+from amplint.model import vocabulary
 from amplint.model.observables import SCHEDULER_LEAD, Observable
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
@@ -93,9 +94,6 @@ _HOOKS = tuple(rf"def {name}\(" for name in ("after_step", "after_iter", "after_
 _OWN = r"self\.\w*sched\w*\.step\(\)"
 """A loop in a class may have the step from a base class, and speak of no scaler itself."""
 
-_DRIVES = r"^(update_learning_rate|update_lr|optimize_parameters)$"
-"""How scripts drive an object of another file, which has the scaler, the optimizers and the schedules."""
-
 
 @rule(
     "AMP107",
@@ -104,7 +102,7 @@ _DRIVES = r"^(update_learning_rate|update_lr|optimize_parameters)$"
     HIGH,
     "0.1.0",
     fix=SAFE,
-    triggers=(*_HOOKS, _OWN, _DRIVES),
+    triggers=(*_HOOKS, _OWN, *(f"^{name}$" for name in sorted(vocabulary.DRIVES))),
     keeps=("(Hook|Callback)$",),
     observable=Observable(SCHEDULER_LEAD),
 )

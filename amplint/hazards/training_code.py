@@ -8,6 +8,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.lowering.program import Program
+from amplint.model import vocabulary
 from amplint.model.libraries import CALLS_FOR_EACH_BATCH
 from amplint.model.torch.names import AUTOCAST, GRAD_SCALER
 from amplint.roles.gradients import is_gradient
@@ -48,7 +49,7 @@ class TrainingCode:
             return True
         clips = any("clip_grad" in name for name in self._methods)
         reads = any(map(is_gradient, self._tree.find(cst.Attribute)))
-        acts = clips or reads or "step" in self._methods
+        acts = clips or reads or "step" in self._methods or not vocabulary.DRIVES.isdisjoint(self._methods)
         makes = any(self._program.names.references(GRAD_SCALER | AUTOCAST)) or self._makes_scaler
         if not acts and not makes:
             return False

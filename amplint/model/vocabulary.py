@@ -73,6 +73,8 @@ OPTIMIZER_MAKER = re.compile(
     r"^_?(build|create|make|get|init|setup|configure|construct|load)\w*optim"
 )
 """Classes and functions that return optimizers."""
+DRIVES = frozenset({"optimize_parameters", "update_learning_rate", "update_lr"})
+"""Methods by which scripts drive an object of another file, which has the scaler, the optimizers and the schedules."""
 SCHEDULER = _any(r"(^|_)((lr_?)?sched(uler)?s?|lrs)(\d|_|$)")
 """What a scheduler is called."""
 RATE_CLASS = re.compile(r"LR|Lr(?![a-z])|Sched|Anneal|Warm")
