@@ -66,8 +66,8 @@ from amplint.rule import ERROR, HIGH, File, Finding, rule
 from ._support.call_edits import without_item
 from ._support.protocol_edits import without
 
-_CASTS = r"\.half\(\)|torch\.(?:float16|half)\b"
-"""A file without a scaler that may give a half model to another one says one of these."""
+_CASTS = r"\.half\(\)"
+"""What a file without a scaler says that may give a half model to a trainer of another file."""
 
 
 @rule(
@@ -77,7 +77,7 @@ _CASTS = r"\.half\(\)|torch\.(?:float16|half)\b"
     HIGH,
     "0.1.0",
     fix=UNSAFE,
-    triggers=("^half$", "^float16$"),
+    triggers=("^half$",),
     amid=_CASTS,
     awaits=FLOAT16_TRAINING,
     observable=Observable(REFUSED),

@@ -90,7 +90,7 @@ def check(file: File) -> Iterator[Finding]:
             message,
             _NOTE,
             file.fact(Dtypes).caller(operation),
-            _with_logits(file, operation) or _apart(file, operation) or NoFix("the logits are not in sight"),
+            _with_logits(file, operation) or _alone(file, operation) or NoFix("the logits are not in sight"),
         )
 
 
@@ -223,6 +223,22 @@ def _operand_text(file: File, operand: cst.BaseExpression, call: cst.CSTNode) ->
 
 
 # -- apart ---------------------------------------------------------------------------------------------------------------
+
+
+def _alone(file: File, loss: Operation) -> Fix | NoFix | None:
+    """The loss in a disabled region, unless an option may have put a criterion of the author's in its place."""
+    called = loss.node.func if isinstance(loss.node, cst.Call) else None
+    criteria = list(file.flow.values(called)) if called is not None else []
+    if len(criteria) > 1 and not all(_is_of_torch(file, each) for each in criteria):
+        return NoFix("another criterion may get the same operands, which need not be tensors")
+    return _apart(file, loss)
+
+
+def _is_of_torch(file: File, criterion: cst.BaseExpression) -> bool:
+    """Whether an expression makes an object of torch, or is None."""
+    made = criterion.func if isinstance(criterion, cst.Call) else criterion
+    none = isinstance(made, cst.Name) and made.value == "None"
+    return none or all(name.startswith("torch.") for name in file.names.resolve(made))
 
 
 def _apart(file: File, loss: Operation) -> Fix | None:

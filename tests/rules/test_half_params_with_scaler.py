@@ -52,7 +52,7 @@ def main(loader):
     ("cast", "made", "method", "reported"),
     [
         ("model.half()", "Trainer(model, loader)", "run", True),
-        ("model = model.to(torch.float16)", "Finetuner(model, loader, 'last')", "run", True),
+        ("model = model.half()", "Finetuner(model, loader, 'last')", "run", True),
         ("model.half()", "Trainer(model, loader)", "evaluate", False),
         ("model.half().float()", "Trainer(model, loader)", "run", False),
         ("teacher = torch.nn.Linear(8, 4).half()", "Trainer(model, loader)", "run", False),
