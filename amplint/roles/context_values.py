@@ -18,8 +18,6 @@ from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
 
 _PROPERTIES = frozenset({"builtins.property", "functools.cached_property"})
-_MOST_CALLS = 2
-"""From an object to the function that gives it, and to one that this calls for it."""
 _MOST = 8
 """What may be more things than this is unknown."""
 
@@ -39,12 +37,14 @@ class ContextValues:
         self._tree, self._names, self._classes, self._imports = tree, names, classes, imports
         self._arguments = PassedArguments(tree, names, classes, imports, abroad)
         self._known: dict[int, tuple[cst.CSTNode, list[cst.BaseExpression]]] = {}
+        self._asked: list[cst.BaseExpression] = []
 
     def behind(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
         """What an expression may be, one step back; empty when something unknown is among it, and for all that is no choice
         and no name."""
         known = self._known.get(id(node))
         if known is None:
+            self._known[id(node)] = node, []  # stands while it is worked out: `a, b = a.parts()` leads back here
             found = self._behind(node)
             known = self._known[id(node)] = node, found if len(found) <= _MOST else []
         return known[1]
@@ -92,24 +92,25 @@ class ContextValues:
         found = [each.value for name, each in elements(displays[0]) if not key or name == key]
         return [*found, *default] if found else []
 
-    def owner(self, instance: cst.BaseExpression, calls: int = _MOST_CALLS) -> ClassInfo | None:
-        """The class of the object that an expression names, if its source is at hand: of `self`, and of what is made once.
-
-        Args:
-            instance: any expression.
-            calls: how many functions may hand on what one of them makes.
-        """
+    def owner(self, instance: cst.BaseExpression) -> ClassInfo | None:
+        """The class of the object that an expression names, if its source is at hand: of `self`, and of what is made once."""
         if dotted(instance) == "self":
             return self._classes.owner(instance)
         if not isinstance(instance, (cst.Name, cst.Attribute)):
             return None
         made = [each for each in self.behind(instance) if dotted(each) != "None"]
-        if len(made) != 1:
-            return None
-        info = self._classes.instance_of(made[0])
-        given = self.returned(made[0]) if info is None and calls else []
-        infos = [self._classes.instance_of(each) or self.owner(each, calls - 1) for each in given]
-        return info or (infos[0] if len(infos) == 1 else None)
+        return self._class_of(made[0]) if len(made) == 1 else None
+
+    def _class_of(self, made: cst.BaseExpression) -> ClassInfo | None:
+        """The class of the object that a call makes, or that the function which it runs has made once."""
+        info = self._classes.instance_of(made)
+        if info is not None or made in self._asked:
+            return info
+        self._asked.append(made)  # `x = x.copy()` leads back here
+        given = self.returned(made)
+        infos = [self._classes.instance_of(each) or self.owner(each) for each in given]
+        self._asked.pop()
+        return infos[0] if len(infos) == 1 else None
 
     def function(self, func: cst.BaseExpression) -> cst.FunctionDef | None:
         """The function or method of the project that an expression names."""
