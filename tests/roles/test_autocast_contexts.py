@@ -304,4 +304,7 @@ def test_a_context_manager_hands_its_arguments_on() -> None:
 
 @pytest.mark.parametrize("line", ["part, dot, _ = part.partition('.')", "part = part.half()"])
 def test_names_that_lead_back_to_themselves_enter_nothing(line: str) -> None:
-    assert entered(f"part = open('part')\n{line}\nwith part.region():\n    pass\nwith part:\n    pass\n") == [None, None]
+    assert entered(f"part = open('part')\n{line}\nwith part.region():\n    pass\nwith part:\n    pass\n") == [
+        None,
+        None,
+    ]
