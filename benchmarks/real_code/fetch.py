@@ -39,12 +39,13 @@ class FetchError(Exception):
 
 @dataclass(frozen=True)
 class Package:
-    """One pinned file of the manifest."""
+    """One pinned file of the manifest; of `partly` functions of it, amplint does not tell all paths apart."""
 
     name: str
     version: str
     file: str
     sha256: str
+    partly: int = 0
 
     @property
     def folder(self) -> str:
