@@ -125,7 +125,7 @@ MODEL_OR_LOSS = re.compile(rf"^_?(?!.*({_ACTS}))({_MODEL}|{_OBJECTIVE})$")
 """What an object calls its model, and its loss, where nobody sees whether they are attributes or methods."""
 MASK = _any(r"mask|(^|_)pad(ding|ded|s)?(_|$)")
 """What tensors of zeros and ones are called, which choose among elements."""
-TEMPERATURE = re.compile(r"(^|[_.])(T|tau|temp|temperature)$")
+TEMPERATURE = re.compile(r"(^|[_.])(tau|temp|temperature)$|(^|_|\b(self|args|opts?|options|cfg|config|hparams)\.)T$")
 """What logits are divided by, which is a number where nothing else is known of it."""
 LOSS_FACTOR = re.compile(r"\w*(weight|coef|coeff|factor|ratio|lambda)s?(?!\w)", re.IGNORECASE)
 """A name, in a path, of what losses are multiplied by."""
