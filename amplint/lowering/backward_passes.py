@@ -147,6 +147,6 @@ def _names_gradients(arg: cst.Arg) -> bool:
 
 
 def differentiates_again(call: cst.Call) -> bool:
-    """Whether a call of `autograd.grad` makes gradients that can be part of a loss."""
+    """Whether a call of `autograd.grad` makes gradients that can be part of a loss, if only while a module is trained."""
     given = argument(call, 4, ("create_graph",))
-    return isinstance(given, cst.Name) and given.value == "True"
+    return given is not None and path_of(given) in ("True", "self.training")
