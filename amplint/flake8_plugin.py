@@ -11,7 +11,7 @@ import ast
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
@@ -103,7 +103,7 @@ class Plugin:
             return report
         wanted = deciding(needs) - report.facts
         facts = report.facts | (_facts(asked, wanted) if wanted else frozenset())
-        return withdraw(report, facts, partial(_imports(asked).trained_without_amp, path))
+        return withdraw(report, facts, _imports(asked).around(path))
 
     def _data(self) -> bytes:
         if self._asked.is_stdin:

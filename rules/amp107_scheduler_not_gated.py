@@ -56,7 +56,9 @@ different functions, where the scaler may be None, and where there is a test alr
 ## Limitations
 A scale that has sunk to zero cannot fall any more, so the test stops noticing skips. Schedulers of other libraries
 count only if their name, or how they are used, says what they are. A hook counts if its base class comes from a
-file of the project whose trainer steps through a scaler, or if such a trainer makes it. A schedule that accelerate's
+file of the project whose trainer steps through a scaler, or if such a trainer makes it. An object that a
+factory makes counts if a class of the project steps through a scaler in the one method that your loop calls, and
+advances its schedules in the other (`optimize_parameters`, `update_learning_rate`). A schedule that accelerate's
 `prepare` was not given counts if the same function prepares its optimizer in float16.
 
 ## References
@@ -69,6 +71,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amplint.diagnostics import SAFE, NoFix
+from amplint.facts.driven_objects import DrivenObjects
 from amplint.facts.hook_schedules import HookSchedules
 from amplint.facts.unprepared_schedules import UnpreparedSchedules
 from amplint.model import vocabulary
@@ -110,6 +113,7 @@ def check(file: File) -> Iterator[Finding]:
     yield from _in_paths(file)
     yield from _in_hooks(file)
     yield from _unprepared(file)
+    yield from _driven(file)
 
 
 def _in_hooks(file: File) -> Iterator[Finding]:
@@ -136,6 +140,18 @@ def _unprepared(file: File) -> Iterator[Finding]:
             note="a schedule that `prepare` was given waits for the optimizer's steps; any other advances at each call",
             related=file.related("stepped, or skipped, here", each.step),
             fix=NoFix("`prepare` may hand its objects to code that does not know of the schedule"),
+        )
+
+
+def _driven(file: File) -> Iterator[Finding]:
+    for each in file.fact(DrivenObjects).found:
+        yield Finding(
+            file.range(each.advance.func),
+            f"`{file.tree.text(each.advance.func)}()` advances the schedule even when the scaler of its object skips the step",
+            note=_SKIPS,
+            related=file.related("stepped, or skipped, here", each.step),
+            fix=NoFix("a part of the defect is in another file"),
+            needs=frozenset({each.needs}),
         )
 
 

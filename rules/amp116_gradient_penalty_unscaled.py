@@ -51,7 +51,8 @@ knows how large your critic's outputs are, and an overflow of the inner gradient
 You get no fix where the scaler is out of reach or may be None, and where the gradients are unpacked.
 
 ## Limitations
-Only `create_graph=True` and `create_graph=self.training` count. A division by the scale anywhere in the function is taken for the right one.
+Only `create_graph=True` and `create_graph=self.training` count. A division by the scale anywhere in the function is
+taken for the right one.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-penalty

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,12 +22,13 @@ from amplint.engine.selection import (
     severities,
 )
 from amplint.engine.severity import is_at_least, severity
-from amplint.facts.driving_facts import OF_A_PROJECT, with_place
+from amplint.facts.driving_facts import OF_A_PROJECT, stated_nearby, with_place
 from amplint.python_ast import gate
 from amplint.source import FileLocation, InvalidNotebook, Source, is_notebook
 from amplint.system.text_encoding import SourceError
 
 if TYPE_CHECKING:
+    from amplint.engine.run_imports import Surroundings
     from amplint.model.caller_contexts import FromElsewhere
 
 
@@ -198,7 +199,7 @@ def resting_on(report: FileReport, fact: str) -> FileReport:
     return replace(report, diagnostics=found, facts=report.facts & {ALONE}, gives=())
 
 
-def withdraw(report: FileReport, facts: frozenset[str], is_apart: Callable[[], bool] = lambda: False) -> FileReport:
+def withdraw(report: FileReport, facts: frozenset[str], around: Surroundings | None = None) -> FileReport:
     """The report without the findings that need facts which no file of the run established.
 
     A notebook is a program of its own, and so is a file that trains without AMP, or that is trained so: what other files
@@ -207,14 +208,18 @@ def withdraw(report: FileReport, facts: frozenset[str], is_apart: Callable[[], b
     Args:
         report: what was found in one file.
         facts: what the files of the run establish.
-        is_apart: tells whether those that lead to the file train without AMP; asked only where it makes a difference.
+        around: where the file stands among the others; asked only where it makes a difference. None for a file alone.
     """
-    needed = OF_A_PROJECT.intersection(need for each in report.diagnostics for need in each.needs) - report.facts
-    if is_notebook(report.path) or ALONE in report.facts or (needed & facts and is_apart()):
+    needs = frozenset(need for each in report.diagnostics for need in each.needs) - report.facts
+    is_apart = around is not None and needs & facts & OF_A_PROJECT and around.is_trained_without_amp
+    nearby = {*stated_nearby(needs, facts, around.is_connected)} if around is not None else set[str]()
+    places = facts
+    if is_notebook(report.path) or ALONE in report.facts or is_apart:
         facts = report.facts
+    facts |= nearby
     facts = holding(facts)
     kept = tuple(
-        diagnostic if diagnostic.needs <= report.facts else with_place(diagnostic, facts)
+        diagnostic if diagnostic.needs <= report.facts else with_place(diagnostic, places)
         for diagnostic in report.diagnostics
         if diagnostic.needs <= facts
     )

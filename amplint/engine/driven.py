@@ -13,6 +13,7 @@ from dataclasses import replace
 import libcst as cst
 
 from amplint.diagnostics import FLOAT16_TRAINING, MIXED_PRECISION, TRAINING, Diagnostic
+from amplint.facts.driven_classes import DrivenClasses
 from amplint.facts.driving_facts import drives, stated_at
 from amplint.facts.hook_drivers import HookDrivers
 from amplint.file import File
@@ -23,11 +24,11 @@ from amplint.syntax.classes import ClassInfo
 
 def stated(file: File) -> frozenset[str]:
     """The facts that a file states because of what it makes: of a library that trains in float16, or hooks for its scaler;
-    and where it uses mixed precision itself, or trains in it."""
+    where its classes step and advance; and where it uses mixed precision itself, or trains in it."""
     own = _placed(file, file.says & {MIXED_PRECISION, TRAINING}, file.mixed_precision)
     if FLOAT16_TRAINING in file.says:
         own |= _placed(file, {FLOAT16_TRAINING}, file.float16_training)
-    calling_back = file.fact(HookDrivers).stated | own
+    calling_back = file.fact(HookDrivers).stated | file.fact(DrivenClasses).stated | own
     if not told_in(file.source.text.encode()):
         return calling_back
     made = next((call for call in file.tree.find(cst.Call) if _scales(file, file.classes.instance_of(call))), None)

@@ -1,7 +1,9 @@
-"""The imports between the files of a run, and what they say of files that name no region themselves: which training is theirs."""
+"""The imports between the files of a run, and what they say of a file: which training is its own, and which files have to do
+with it."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -53,6 +55,51 @@ class RunImports:
         contents = [self._whole.content(each) for each in self._whole.family(path)]
         trains = any(all(each.holds(word) for word in _TRAINS) for each in contents)
         return trains and not any(gate.may_matter(each.data) for each in contents)
+
+    def around(self, path: Path) -> Surroundings:
+        """What the imports say of one file.
+
+        Args:
+            path: the file.
+        """
+        return Surroundings(self, path)
+
+    def connected(self, path: Path) -> frozenset[Path]:
+        """The files that imports connect with a file, in either direction, over however many others.
+
+        Args:
+            path: the file.
+        """
+        return self._whole.connected(path)
+
+
+class Surroundings:
+    """Where one file stands among the others; told only when somebody asks.
+
+    Args:
+        imports: those between all files.
+        path: the file.
+    """
+
+    def __init__(self, imports: RunImports, path: Path) -> None:
+        self._imports, self._path = imports, path
+
+    @property
+    def is_trained_without_amp(self) -> bool:
+        """Whether those that lead to the file train, and none of them speaks of AMP."""
+        return self._imports.trained_without_amp(self._path)
+
+    @cached_property
+    def _connected(self) -> frozenset[str]:
+        return frozenset(os.path.realpath(each) for each in self._imports.connected(self._path))
+
+    def is_connected(self, other: Path) -> bool:
+        """Whether imports connect the file with another one.
+
+        Args:
+            other: its real path.
+        """
+        return str(other) in self._connected
 
 
 def _graph(found: Sequence[FoundFile]) -> ImportGraph:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,7 +75,7 @@ def run(
     _complete(facts, reports, options, project)
     yield from defects_told_once(
         [
-            withdraw(report, facts.of(position), partial(imports.trained_without_amp, found[position].path))
+            withdraw(report, facts.of(position), imports.around(found[position].path))
             for position, report in enumerate(reports[: len(found)])
         ]
     )
@@ -164,7 +163,7 @@ def check_text(
     enter([item, *others], reports, options.jobs, caches, imports, data)
     facts = Established(reports)
     _complete(facts, reports, options, project)
-    return withdraw(reports[0], facts.of(0), partial(imports.trained_without_amp, item.path))
+    return withdraw(reports[0], facts.of(0), imports.around(item.path))
 
 
 def _known_or_checked(task: Task, cache: Cache) -> FileReport:

@@ -1,19 +1,24 @@
-"""Facts that one file of a run states about classes of another: what runs them in float16, or calls them as hooks."""
+"""Facts that one file of a run states about classes of another: what runs them in float16, or calls them as hooks; and those
+about classes that files which are led to together know only by the names of their methods."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from amplint.diagnostics import FLOAT16_TRAINING, MIXED_PRECISION, TRAINING, Diagnostic
 
 _DRIVES = "drives "
 _CALLS_BACK = "calls back "
+_IN_TURN = "in turn "
 _BY = " by "
+_IN = " in "
 _MEANING = {
     _DRIVES: "makes what runs this in float16",
     _CALLS_BACK: "makes this for what steps through a scaler",
+    _IN_TURN: "steps through the scaler",
     FLOAT16_TRAINING: "trains under float16 autocast",
     TRAINING: "trains in mixed precision",
     MIXED_PRECISION: "uses mixed precision",
@@ -44,11 +49,45 @@ def calls_back(path: str, name: str) -> str:
     return f"{_CALLS_BACK}{os.path.realpath(path)} {name}"
 
 
+def in_turn(step: str, advance: str) -> str:
+    """The fact that a class steps through a scaler in one method, and in another one advances its schedules all the same.
+
+    Args:
+        step: the name of the method that steps.
+        advance: the name of the other one.
+    """
+    return f"{_IN_TURN}{step} {advance}"
+
+
+def stated_in(fact: str, path: str) -> str:
+    """A fact that counts only for files that imports connect with the one which states it.
+
+    Args:
+        fact: one of `in_turn`.
+        path: the file that states it.
+    """
+    return f"{fact}{_IN}{os.path.realpath(path)}"
+
+
+def stated_nearby(needs: Iterable[str], facts: Collection[str], is_connected: Callable[[Path], bool]) -> Iterator[str]:
+    """Those of some needs that a file has stated (`stated_in`) which is connected.
+
+    Args:
+        needs: what a finding needs.
+        facts: what the files of the run establish.
+        is_connected: tells whether imports connect the file of the finding with another one.
+    """
+    for need in (need for need in needs if need.startswith(_IN_TURN)):
+        places = (fact.removeprefix(f"{need}{_IN}") for fact in facts if fact.startswith(f"{need}{_IN}"))
+        if any(is_connected(Path(place)) for place in places):
+            yield need
+
+
 def stated_at(fact: str, place: str) -> str:
     """The fact that another one is so because of what stands at a place.
 
     Args:
-        fact: one of `OF_A_PROJECT`, or a fact of `drives` or of `calls_back`.
+        fact: one of `OF_A_PROJECT`, or a fact of `drives`, of `calls_back` or of `in_turn`.
         place: file and row.
     """
     return f"{fact}{_BY}{place}"

@@ -19,7 +19,7 @@ from amplint.syntax.tree import Tree
 _EACH_ITERATION = re.compile(r"^(after|on)_(train_)?(step|iter|iteration|batch|update)(_end)?$")
 """Methods of hooks that are called once for each iteration of a training, when it is over."""
 _HOOK = re.compile(r"Hook|Callback")
-_ASKS = re.compile(r"skip|scale$|finite|found_inf")
+ASKS = re.compile(r"skip|_scale$|finite|found_inf")
 """Words of what asks whether a step was taken."""
 _BRANCHES = (cst.If, cst.For, cst.While, cst.Try, cst.Match, cst.IfExp, cst.BooleanOperation, cst.Lambda)
 
@@ -104,7 +104,7 @@ def _is_early(test: cst.BaseExpression) -> bool:
         case cst.Comparison(
             left=left, comparisons=[cst.ComparisonTarget(cst.LessThan() | cst.LessThanEqual(), comparator=right)]
         ):
-            return path_of(left) != "" and path_of(right) != "" and _ASKS.search(path_of(left)) is None
+            return path_of(left) != "" and path_of(right) != "" and ASKS.search(path_of(left)) is None
     return False
 
 
@@ -143,4 +143,4 @@ def asks_for_steps(tree: Tree, around: cst.CSTNode) -> bool:
         around: a class, or a file.
     """
     comparisons = tree.inside(around, cst.Comparison)
-    return any(map(_ASKS.search, (word for each in comparisons for word in tree.words(each))))
+    return any(map(ASKS.search, (word for each in comparisons for word in tree.words(each))))

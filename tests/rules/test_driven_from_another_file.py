@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from project import check, project
+from project import check, found_in, project
 
 MODEL = """
 import torch
@@ -55,3 +55,43 @@ def test_schedules_that_a_script_advances_in_each_iteration(
     root = project(tmp_path, model=MODEL, script=SCRIPT.format(inside=inside, behind=behind))
     found = check(root, "script.py").diagnostics
     assert [(each.code, each.range.start.row) for each in found] == [("AMP107", row) for row in rows]
+
+
+FACTORY = """
+import importlib
+
+
+def create(name, net):
+    return getattr(importlib.import_module(f"models.{name}"), "Model")(net)
+"""
+MADE_ELSEWHERE = SCRIPT.replace("from model import Model", "from factory import create").replace(
+    "Model(", "create('', "
+)
+SHARED = "import factory\n"
+PLAIN = MODEL.replace("self.scaler.scale(loss).backward()", "loss.backward()").replace(
+    "self.scaler.step(self.optimizer)", "self.optimizer.step()"
+)
+ASKING = MODEL.replace(
+    "def update_learning_rate(self):", "def update_learning_rate(self):\n        if self.skipped > 3: return"
+)
+IN_TURN = "model.update_learning_rate()"
+
+
+@pytest.mark.parametrize(
+    ("model", "inside", "behind", "rows"),
+    [
+        (SHARED + MODEL, IN_TURN, "pass", ["script.py:11 AMP107"]),
+        (SHARED + MODEL, "pass", IN_TURN, []),
+        (SHARED + MODEL, f"if not model.skipped: {IN_TURN}", "pass", []),
+        (MODEL, IN_TURN, "pass", []),
+        (SHARED + PLAIN, IN_TURN, "pass", []),
+        (SHARED + ASKING, IN_TURN, "pass", []),
+    ],
+    ids=["each iteration", "each epoch", "asked for", "no import leads to both", "no scaler steps", "the class asks"],
+)
+def test_schedules_of_an_object_that_a_factory_makes(
+    tmp_path: Path, model: str, inside: str, behind: str, rows: list[str]
+) -> None:
+    script = MADE_ELSEWHERE.format(inside=inside, behind=behind)
+    root = project(tmp_path, models_net=model, factory=FACTORY, script=script)
+    assert found_in(root, select=("AMP107",)) == {*rows}
