@@ -4,6 +4,8 @@
 Flags the place where the state of an optimizer, which an enabled scaler steps, goes into a checkpoint without the state
 of the scaler: a dict, a key, a file of its own, or a helper that would take the scaler if you gave it one. Checkpoints
 are followed through variables, later keys and helpers, also into other files and objects that were given the optimizer.
+A callback that is given its trainer is flagged if a trainer of that name steps the optimizer in a file that imports
+connect with it, and hands itself out.
 An object around a scaler (`NativeScaler`) counts as one, also where an option may choose another object instead. An
 optimizer that is registered with a checkpointer (`checkpointer.add_recoverable("optimizer", optimizer)`) is flagged if
 the file makes the scaler and registers it nowhere. Beside a checkpoint that has the scaler's state, another one is
@@ -85,6 +87,7 @@ import libcst as cst
 from amplint.diagnostics import SAFE, NoFix, Related
 from amplint.facts.bf16_scalers import Bf16Scalers
 from amplint.facts.given_savers import GivenSavers
+from amplint.facts.given_trainers import GivenTrainers
 from amplint.facts.inherited_savers import InheritedSavers
 from amplint.facts.rebuilt_scalers import RebuiltScalers
 from amplint.facts.resume_checkpoints import Checkpoints, Incomplete
@@ -135,6 +138,7 @@ def check(file: File) -> Iterator[Finding]:
     yield from _beyond_reach(file)
     yield from _inherited(file)
     yield from _stepped_abroad(file)
+    yield from _of_given_trainers(file)
     yield from _unrestored(file)
 
 
@@ -172,6 +176,18 @@ def _stepped_abroad(file: File) -> Iterator[Finding]:
                 note=_NOTE,
                 related=file.related("the scaler goes with this optimizer", each.step),
                 fix=NoFix("a part of the defect is in another file"),
+            )
+
+
+def _of_given_trainers(file: File) -> Iterator[Finding]:
+    for each in file.fact(GivenTrainers).found:
+        if not file.fact(Trials).is_in_one(each.state.place):
+            yield Finding(
+                file.range(each.state.place),
+                "The checkpoint holds the state of the optimizer, but not that of its `GradScaler`",
+                note=_NOTE,
+                fix=NoFix("a part of the defect is in another file"),
+                needs=frozenset({each.needs}),
             )
 
 

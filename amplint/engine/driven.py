@@ -15,6 +15,7 @@ import libcst as cst
 from amplint.diagnostics import FLOAT16_TRAINING, MIXED_PRECISION, TRAINING, Diagnostic
 from amplint.facts.driven_classes import DrivenClasses
 from amplint.facts.driving_facts import drives, stated_at
+from amplint.facts.handed_trainers import HandedTrainers
 from amplint.facts.hook_drivers import HookDrivers
 from amplint.file import File
 from amplint.model.libraries import told_in
@@ -23,12 +24,13 @@ from amplint.syntax.classes import ClassInfo
 
 
 def stated(file: File) -> frozenset[str]:
-    """The facts that a file states because of what it makes: of a library that trains in float16, or hooks for its scaler;
-    where its classes step and advance; and where it uses mixed precision itself, or trains in it."""
+    """The facts that a file states because of what it makes: of a library that trains in float16, or hooks for its scaler; of
+    what its classes do, which others may drive, or be handed; and where it uses mixed precision itself, or trains in it."""
     own = _placed(file, file.says & {MIXED_PRECISION, TRAINING}, file.mixed_precision)
     if FLOAT16_TRAINING in file.says:
         own |= _placed(file, {FLOAT16_TRAINING}, file.float16_training)
-    calling_back = file.fact(HookDrivers).stated | file.fact(DrivenClasses).stated | own
+    own |= file.fact(DrivenClasses).stated | file.fact(HandedTrainers).stated
+    calling_back = file.fact(HookDrivers).stated | own
     if not told_in(file.source.text.encode()):
         return calling_back
     made = next((call for call in file.tree.find(cst.Call) if _scales(file, file.classes.instance_of(call))), None)

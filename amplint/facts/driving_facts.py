@@ -13,12 +13,14 @@ from amplint.diagnostics import FLOAT16_TRAINING, MIXED_PRECISION, TRAINING, Dia
 _DRIVES = "drives "
 _CALLS_BACK = "calls back "
 _IN_TURN = "in turn "
+_TRAINS = "trains "
 _BY = " by "
 _IN = " in "
 _MEANING = {
     _DRIVES: "makes what runs this in float16",
     _CALLS_BACK: "makes this for what steps through a scaler",
     _IN_TURN: "steps through the scaler",
+    _TRAINS: "steps the optimizer through a scaler",
     FLOAT16_TRAINING: "trains under float16 autocast",
     TRAINING: "trains in mixed precision",
     MIXED_PRECISION: "uses mixed precision",
@@ -59,11 +61,21 @@ def in_turn(step: str, advance: str) -> str:
     return f"{_IN_TURN}{step} {advance}"
 
 
+def trains(trainer: str, optimizer: str) -> str:
+    """The fact that a trainer steps an optimizer of its own through a scaler whose state it gives to nobody.
+
+    Args:
+        trainer: what others call it, as the name of its class says.
+        optimizer: the name of the attribute that holds the optimizer.
+    """
+    return f"{_TRAINS}{trainer} {optimizer}"
+
+
 def stated_in(fact: str, path: str) -> str:
     """A fact that counts only for files that imports connect with the one which states it.
 
     Args:
-        fact: one of `in_turn`.
+        fact: one of `in_turn` or of `trains`.
         path: the file that states it.
     """
     return f"{fact}{_IN}{os.path.realpath(path)}"
@@ -77,7 +89,7 @@ def stated_nearby(needs: Iterable[str], facts: Collection[str], is_connected: Ca
         facts: what the files of the run establish.
         is_connected: tells whether imports connect the file of the finding with another one.
     """
-    for need in (need for need in needs if need.startswith(_IN_TURN)):
+    for need in (need for need in needs if need.startswith((_IN_TURN, _TRAINS))):
         places = (fact.removeprefix(f"{need}{_IN}") for fact in facts if fact.startswith(f"{need}{_IN}"))
         if any(is_connected(Path(place)) for place in places):
             yield need
@@ -87,7 +99,7 @@ def stated_at(fact: str, place: str) -> str:
     """The fact that another one is so because of what stands at a place.
 
     Args:
-        fact: one of `OF_A_PROJECT`, or a fact of `drives`, of `calls_back` or of `in_turn`.
+        fact: one of `OF_A_PROJECT`, or what another function of this module gives.
         place: file and row.
     """
     return f"{fact}{_BY}{place}"

@@ -11,6 +11,7 @@ from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState, reg
 from amplint.facts.own_states import OwnStates
 from amplint.facts.restored_checkpoints import Unrestored, unrestored
 from amplint.facts.restoring_helpers import RestoringHelpers
+from amplint.facts.returned_states import ReturnedStates
 from amplint.facts.save_helpers import SaveHelpers, is_for_saving
 from amplint.facts.scaler_checkpoints import ScalerStates, is_flag, steppers_of
 from amplint.facts.scaler_reach import ConfinedScalers
@@ -54,7 +55,7 @@ class Checkpoints:
         self._states = file.fact(OptimizerStates)
         self._helpers = file.fact(SaveHelpers)
         self._confined = file.fact(ConfinedScalers)
-        self._own_states = file.fact(OwnStates)
+        self._own_states, self._returned = file.fact(OwnStates), file.fact(ReturnedStates)
         self._restoring = file.fact(RestoringHelpers)
         self._at_hand = ScalersAtHand(file, self._steppers)
         self.scaler_states = file.fact(ScalerStates)
@@ -145,19 +146,10 @@ class Checkpoints:
 
     def _is_saved(self, state: SavedState, pair: StepPair) -> bool:
         """Whether a state is saved: where it is taken, or by those that get it from there."""
-        if state.saved or not state.returned:
-            return state.saved
-        home = self._tree.enclosing(state.place, cst.FunctionDef)
-        if not isinstance(home, cst.FunctionDef):
-            return False
-        calls = self._steppers.flow.calls(home.name.value)
-        if any(self._saves(self._tree.enclosing(call, cst.FunctionDef)) for call in calls):
+        if state.saved or self._returned.are_saved(state):
             return True
-        return self._own_states.is_one(state, pair)
-
-    def _saves(self, function: cst.CSTNode | None) -> bool:
-        inside = within(function) if function is not None else self._tree.find(cst.Call)
-        return any(isinstance(node, cst.Call) and says_save(node) for node in inside)
+        in_function = isinstance(self._tree.enclosing(state.place, cst.FunctionDef), cst.FunctionDef)
+        return state.returned and in_function and self._own_states.is_one(state, pair)
 
     def _is_kept_with(self, state: SavedState, pair: StepPair) -> bool:
         """Whether the scaler's state is kept by the same function, by one that it calls, or by one that calls it."""

@@ -9,14 +9,14 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState
-from amplint.facts.save_helpers import SaveHelpers
 from amplint.facts.scaler_checkpoints import steppers_of
+from amplint.facts.unsaved_scalers import UnsavedScalers
 from amplint.file import File
 from amplint.model.records import frozen
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import given_by, params_of
 from amplint.syntax.class_info import ClassInfo
-from amplint.syntax.nodes import within
+from amplint.syntax.tree import Tree
 
 
 @frozen
@@ -33,7 +33,7 @@ class StepsAbroad:
 
     def __init__(self, file: File) -> None:
         self._tree, self._roles, self._classes = file.tree, file.roles, file.classes
-        self._objects, self._helpers = file.callees.objects, file.fact(SaveHelpers)
+        self._objects, self._unsaved = file.callees.objects, file.fact(UnsavedScalers)
         self._states, self._steppers = file.fact(OptimizerStates), file.fact(steppers_of)
 
     @cached_property
@@ -43,8 +43,8 @@ class StepsAbroad:
         for state in self._states.found:
             if state.saved and not state.open and self._steppers.of(state.optimizer) is None:
                 for holder, info, attribute in self._holders(state.optimizer):
-                    step = self._step(info, attribute)
-                    if step is not None and not self._is_spoken_of(path_of(step.func).split(".")[1]):
+                    step = next((call for name, call in self._unsaved.steps(info) if name == attribute), None)
+                    if step is not None and not speaks_of(self._tree, path_of(step.func).split(".")[1]):
                         scaler = path_of(step.func).removeprefix("self").removesuffix(".step")
                         found.setdefault(id(state.place), SteppedAbroad(state, step, holder + scaler))
         return tuple(found.values())
@@ -80,29 +80,15 @@ class StepsAbroad:
         own = self._tree.root(info.node) is self._tree.module
         return not own and not self._classes.libraries.is_of_wrapper(info.node)
 
-    def _step(self, info: ClassInfo, attribute: str) -> cst.Call | None:
-        """How the methods of a class step an optimizer of `self` with its enabled scaler, if none of them takes its state."""
-        methods = [method for base in info.lineage for method in base.methods.values()]
-        if not info.closed or any(map(self._helpers.keeps_scaler, methods)):
-            return None
-        for call in (node for method in methods for node in within(method) if isinstance(node, cst.Call)):
-            owner = path_of(call.func).removesuffix(".step")
-            stepped = path_of(call.args[0].value) if call.args else ""
-            if owner != path_of(call.func) and stepped == f"self.{attribute}" and self._is_scaler(info, owner):
-                return call
-        return None
 
-    def _is_scaler(self, info: ClassInfo, path: str) -> bool:
-        """Whether all that a class assigns to an attribute of `self` is a scaler that is not disabled."""
-        values = info.values(path.removeprefix("self.")) if path.startswith("self.") else []
-        made = [self._roles.made_by(value) for value in values]
-        return bool(made) and all(
-            facts is not None and facts.role == "scaler" and facts.enabled != "no" for facts in made
-        )
+def speaks_of(tree: Tree, name: str) -> bool:
+    """Whether a file says a name anywhere but in comments.
 
-    def _is_spoken_of(self, scaler: str) -> bool:
-        """Whether the file says the name of a scaler anywhere but in comments."""
-        return re.search(rf"^[^#\n]*\b{re.escape(scaler)}\b", self._tree.source.text, re.MULTILINE) is not None
+    Args:
+        tree: the file.
+        name: the name, that of a scaler for instance.
+    """
+    return re.search(rf"^[^#\n]*\b{re.escape(name)}\b", tree.source.text, re.MULTILINE) is not None
 
 
 def _kept(info: ClassInfo, made: cst.Call, optimizer: str) -> Iterator[str]:
