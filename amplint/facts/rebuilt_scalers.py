@@ -63,7 +63,7 @@ class RebuiltScalers:
             conditional = conditional or (isinstance(above, _BRANCHES) and not self._asks_for_amp(above))
             if isinstance(above, _LOOPS):
                 in_loop = True
-                inside = [use for use in (*uses, *self._holders(call, above)) if above in tree.ancestors(use)]
+                inside = [use for use in (*uses, *self._holders(call, above)) if self._runs_in(use, above)]
                 stepped = [each for use in inside for each in self._stepped(use)]
                 if conditional or not stepped or not all(self._outlives(each, above) for each in stepped):
                     break

@@ -38,12 +38,21 @@ class RepeatedFunctions:
         if self._file.fact(Trials).is_called_one(home):
             return False
         ours = [call for call in self._tree.inside(home, cst.Call) if self._tree.function(call) is home]
-        scaler_calls = [
-            call for call in ours if isinstance(call.func, cst.Attribute) and self._is_scaler(call.func.value)
-        ]
-        done = {called_name(call) for call in scaler_calls}
-        looped = any(self._tree.enclosing(call, *_LOOPS, cst.FunctionDef) is not home for call in scaler_calls)
-        return {"scale", "step"} <= done and not looped
+        done = {call: done for call in ours if (done := self._done(call))}
+        looped = any(self._tree.enclosing(call, *_LOOPS, cst.FunctionDef) is not home for call in done)
+        return {"scale", "step"} <= set[str]().union(*done.values()) and not looped
+
+    def _done(self, call: cst.Call) -> set[str]:
+        """What a call does with a scaler: its method, or those that a function in sight calls of one which it is given."""
+        if isinstance(call.func, cst.Attribute) and self._is_scaler(call.func.value):
+            return {called_name(call)}
+        callee = self._file.callees.of(call) if any(self._is_scaler(arg.value) for arg in call.args) else None
+        inside = self._tree.inside(callee.node, cst.Call) if callee is not None else ()
+        return {
+            called_name(each)
+            for each in inside
+            if isinstance(each.func, cst.Attribute) and self._is_scaler(each.func.value)
+        }
 
     def _is_scaler(self, node: cst.BaseExpression) -> bool:
         return self._roles.of(node).role == "scaler"
