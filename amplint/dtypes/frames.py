@@ -28,6 +28,8 @@ class StackFrame:
         returned: the values of its returns so far.
         this: the object whose method it is.
         known_tests: the answers to the tests that names stand for, by the identity of what was assigned to them.
+        without_amp: what names hold where AMP is off, with what they hold where it is on.
+        left_with_amp: whether nothing comes this far where AMP is on.
     """
 
     scope: cst.CSTNode
@@ -40,6 +42,8 @@ class StackFrame:
     returned: list[Value] = field(default_factory=list)
     this: Instance | None = None
     known_tests: dict[int, bool | None] = field(default_factory=dict)
+    without_amp: dict[str, tuple[Value, Value]] = field(default_factory=dict)
+    left_with_amp: bool = False
 
     def lookup(self, name: str) -> Value | None:
         """What a name holds, in this frame or in those around it."""
@@ -64,6 +68,26 @@ class StackFrame:
             for name, value in other.items():
                 merged[name] = join_values(merged[name], value) if name in merged else value
         self.variables = merged
+
+    def merge_with_amp(self, with_amp: dict[str, Value], plain: dict[str, Value]) -> None:
+        """Continue with what holds where AMP is on, and keep what holds where it is off.
+
+        Args:
+            with_amp: the variables at the end of the branch that is taken where it is on.
+            plain: those at the end of the other one.
+        """
+        differing = {name: (plain[name], value) for name, value in with_amp.items() if plain.get(name, value) != value}
+        self.without_amp = {**self.without_amp, **differing}
+        self.variables, self.alive = {**plain, **with_amp}, True
+
+    def plain(self, variables: dict[str, Value]) -> dict[str, Value]:
+        """Variables as they are where AMP is off.
+
+        Args:
+            variables: those where it is on.
+        """
+        held = {name: off for name, (off, on) in self.without_amp.items() if variables.get(name) == on}
+        return {**variables, **held}
 
     @property
     def region(self) -> Region | None:

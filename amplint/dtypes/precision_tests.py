@@ -9,6 +9,7 @@ from amplint.model import vocabulary
 from amplint.model.events import Region
 from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.names import Names, dotted
+from amplint.syntax.nodes import within
 
 
 def side_without_amp(node: cst.If, contexts: Contexts) -> tuple[cst.BaseSuite, Region] | None:
@@ -29,6 +30,57 @@ def side_without_amp(node: cst.If, contexts: Contexts) -> tuple[cst.BaseSuite, R
         return None
     off = _switched_off(set_side, contexts)
     return None if off is None else (plain, off)
+
+
+def side_with_amp(node: cst.If, contexts: Contexts) -> cst.BaseSuite | None:
+    """The side of an `if` that runs in a region which lowers precision, where the other one, or what follows, runs without AMP.
+
+    What follows is looked at as it runs with AMP, as it is where one region has the flag (`autocast(enabled=amp)`).
+
+    Args:
+        node: the `if`.
+        contexts: what regions the file enters.
+    """
+    on, other = _is_on(node.test), node.orelse.body if type(node.orelse) is cst.Else else None
+    if on is None or (node.orelse is not None and other is None):
+        return None
+    lowered, plain = (node.body, other) if on else (other, node.body)
+    if lowered is None or not _lowers(lowered, contexts):
+        return None
+    return lowered if plain is None or not _lowers(plain, contexts) else None
+
+
+def side_that_is_plain(node: cst.If) -> cst.BaseSuite | None:
+    """The side of an `if` that runs without AMP, as its test says; None where it says nothing, or there is none.
+
+    Args:
+        node: the `if`.
+    """
+    on = _is_on(node.test)
+    other = node.orelse.body if type(node.orelse) is cst.Else else None
+    return None if on is None else other if on else node.body
+
+
+def _is_on(test: cst.BaseExpression) -> bool | None:
+    """Whether AMP is on where a test holds; None where it says nothing of that."""
+    match test:
+        case cst.UnaryOperation(operator=cst.Not(), expression=asked):
+            on = _is_on(asked)
+            return None if on is None else not on
+        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator, comparator=right)]):
+            if _asks_for_amp(left) and dotted(right) == "None":
+                return {cst.IsNot: True, cst.Is: False}.get(type(operator))
+            named = text_key(right)
+            if named is not None and vocabulary.AMP_VALUE.search(named.lower()):
+                return {cst.Equal: True, cst.NotEqual: False}.get(type(operator))
+            return None
+    return True if _asks_for_amp(test) else None
+
+
+def _lowers(side: cst.BaseSuite, contexts: Contexts) -> bool:
+    """Whether a side enters a region that lowers precision."""
+    items = (item.item for item in within(side) if isinstance(item, cst.WithItem))
+    return any(region is not None and region.lowers for region in map(contexts.of, items))
 
 
 def asks_about_region(test: cst.Call, region: Region | None, names: Names) -> bool:

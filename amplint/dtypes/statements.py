@@ -10,7 +10,7 @@ from amplint.dtypes import containers
 from amplint.dtypes.calls import Calls
 from amplint.dtypes.expressions import BINARY
 from amplint.dtypes.frames import StackFrame
-from amplint.dtypes.precision_tests import side_without_amp
+from amplint.dtypes.precision_tests import side_that_is_plain, side_with_amp, side_without_amp
 from amplint.dtypes.training_tests import evaluated
 from amplint.dtypes.values import (
     UNKNOWN,
@@ -25,6 +25,7 @@ from amplint.dtypes.values import (
 from amplint.model.events import NO_GRAD, Region
 from amplint.syntax.entered_contexts import entered_by, left_behind
 
+_BLOCKS = (cst.If, cst.For, cst.While, cst.With, cst.Try, cst.TryStar, cst.Match, cst.FunctionDef)
 _ASKING = frozenset({cst.Comparison, cst.Call, cst.UnaryOperation, cst.BooleanOperation})
 """What may ask something whose answer a name keeps."""
 
@@ -97,7 +98,8 @@ class Statements(Calls):
             value = self.binary(BINARY.get(type(node.operator), ""), node, node.target, node.value, frame, True)
             self.assign(node.target, value, frame)
         elif type(node) is cst.Return:
-            frame.returned.append(self.assigned(node.value, frame) if node.value is not None else UNKNOWN)
+            value = self.assigned(node.value, frame) if node.value is not None else UNKNOWN
+            frame.returned += [] if frame.left_with_amp else [value]
             frame.alive = False
         elif isinstance(node, (cst.Raise, cst.Break, cst.Continue)):
             frame.alive = False
@@ -131,13 +133,20 @@ class Statements(Calls):
             branch = branch.orelse
         else:
             bodies = [*bodies, branch.body] if branch is not None else [None, *bodies]
-        self._branches(bodies, frame, off)
+        lowered = side_with_amp(node, self.contexts)
+        plain = side_that_is_plain(node) if frame.without_amp or lowered is not None else None
+        given_back = len(frame.returned)
+        self._branches(bodies, frame, off, plain, lowered if lowered in bodies else None)
+        if lowered is not None and plain is None and self.tree.enclosing(node, *_BLOCKS) is frame.scope:
+            frame.left_with_amp = frame.left_with_amp or len(frame.returned) > given_back
 
     def _branches(
         self,
         bodies: Sequence[cst.BaseSuite | None],
         frame: StackFrame,
         off: Mapping[cst.BaseSuite | None, Region],
+        plain: cst.BaseSuite | None = None,
+        lowered: cst.BaseSuite | None = None,
     ) -> None:
         """Follow alternatives.
 
@@ -145,20 +154,35 @@ class Statements(Calls):
             bodies: the alternatives; None for the one that does nothing.
             frame: where evaluation stands; behind them what all that end were in goes on without gradients.
             off: the regions that alternatives are in.
+            plain: the alternative that runs without AMP.
+            lowered: the one that does the same with AMP: what follows is looked at as it runs then.
         """
         before, around = frame.variables, frame.regions
-        results: list[tuple[dict[str, Value], bool]] = []
+        results: dict[cst.BaseSuite | None, tuple[dict[str, Value], bool]] = {}
+        given_back = list(frame.returned)
+        returned: dict[cst.BaseSuite | None, list[Value]] = {}
         ended: set[Region | None] = set()
         for body in bodies:
-            frame.variables, frame.alive = dict(before), True
+            start = frame.plain(before) if body is plain is not None else before
+            frame.variables, frame.alive = dict(start), True
             frame.regions = (*around, off[body]) if body in off else around
+            frame.returned = []
             if body is not None:
                 self.run(body, frame)
-            results.append((frame.variables, frame.alive))
+            returned[body] = frame.returned
+            kept = before if lowered is None and body is plain is not None else {}
+            as_before = {name: value for name, value in kept.items() if frame.variables.get(name) is start[name]}
+            results[body] = ({**frame.variables, **as_before}, frame.alive)
             if frame.alive:
                 ended.add(off.get(body))
         frame.regions = (*around, NO_GRAD) if ended == {NO_GRAD} else around
-        frame.merge(before, results)
+        if lowered is not None and returned[lowered] and plain is not None:
+            returned[plain] = []
+        frame.returned = given_back + [value for body in bodies for value in returned[body]]
+        if lowered is not None and plain in results and results[lowered][1] and results[plain][1]:
+            frame.merge_with_amp(results[lowered][0], results[plain][0])
+        else:
+            frame.merge(before, [*results.values()])
 
     def _loop(self, node: cst.For | cst.While, frame: StackFrame) -> None:
         around = frame.regions
