@@ -43,16 +43,15 @@ class RepeatedFunctions:
         return {"scale", "step"} <= set[str]().union(*done.values()) and not looped
 
     def _done(self, call: cst.Call) -> set[str]:
-        """What a call does with a scaler: its method, or those that a function in sight calls of one which it is given."""
+        """What a call does with a scaler: its method, or those that a function in sight calls, outside of loops, of one which it
+        is given."""
         if isinstance(call.func, cst.Attribute) and self._is_scaler(call.func.value):
             return {called_name(call)}
         callee = self._file.callees.of(call) if any(self._is_scaler(arg.value) for arg in call.args) else None
         inside = self._tree.inside(callee.node, cst.Call) if callee is not None else ()
-        return {
-            called_name(each)
-            for each in inside
-            if isinstance(each.func, cst.Attribute) and self._is_scaler(each.func.value)
-        }
+        calls = [each for each in inside if isinstance(each.func, cst.Attribute) and self._is_scaler(each.func.value)]
+        looped = any(isinstance(self._tree.enclosing(each, *_LOOPS, cst.FunctionDef), _LOOPS) for each in calls)
+        return set[str]() if looped else {*map(called_name, calls)}
 
     def _is_scaler(self, node: cst.BaseExpression) -> bool:
         return self._roles.of(node).role == "scaler"

@@ -137,5 +137,15 @@ def _may_be_none(file: File, scaler: cst.BaseExpression, place: cst.CSTNode) -> 
     if len(conditional) < len(values) or set(conditional) & set(file.tree.ancestors(place)):
         return False
     tried = any(isinstance(each, cst.Try) and conditional.count(each) > 1 for each in conditional)
-    either_way = tried or len(values) > 1 and any(isinstance(each, cst.Else) for each in conditional)
+    chosen = next((each for each in conditional if isinstance(each, cst.Else)), None) if len(values) > 1 else None
+    either_way = tried or (chosen is not None and not _is_in_a_branch(file, chosen, place))
     return False if either_way else None
+
+
+def _is_in_a_branch(file: File, side: cst.Else, place: cst.CSTNode) -> bool:
+    """Whether a chain of `if` and `else` stands in a branch of another one, and a place does not."""
+    chain: cst.CSTNode | None = file.tree.parent(side)
+    while isinstance(above := file.tree.parent(chain) if chain is not None else None, cst.If) and above.orelse is chain:
+        chain = above
+    around = file.tree.enclosing(chain, cst.If, cst.Else, cst.FunctionDef) if chain is not None else None
+    return isinstance(around, (cst.If, cst.Else)) and around not in file.tree.ancestors(place)

@@ -13,6 +13,7 @@ from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import NOBODY_UNSCALES, File, Found, Statement
 
 from . import hazard_calls, protocol_edits
+from .other_scalers import may_lack
 
 KINDS = (HazardKind.CLIP_BEFORE_UNSCALE, HazardKind.GRAD_READ_BEFORE_UNSCALE)
 """The uses of gradients that an `unscale_` must come before."""
@@ -36,6 +37,9 @@ def repair(file: File, found: Found, what: str, applicability: Applicability = S
         return NoFix(_OTHER_TIMES)
     if unlike := _unlike_step(file, found, step, block):
         return NoFix(unlike)
+    lacking = may_lack(file, hazard_calls.receiver(step) or step, "unscale_")
+    if lacking is not None:
+        return lacking
     target = _target(file, users, block)
     if target is None or target in file.tree.ancestors(found.related["scaled"]):
         return NoFix(f"no statement before {what} has room for `unscale_`")

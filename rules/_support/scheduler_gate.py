@@ -6,12 +6,13 @@ import re
 
 import libcst as cst
 
-from amplint.diagnostics import SAFE, UNSAFE, Fix
+from amplint.diagnostics import SAFE, UNSAFE, Fix, NoFix
 from amplint.model import vocabulary
 from amplint.model.events import ScalerStep, ScalerUpdate
 from amplint.rule import File, Found, Statement
 
 from . import hazard_calls, protocol_edits
+from .other_scalers import may_lack
 from .scheduler_gate_edits import GatePlace, gated, is_alone, moved_over
 from .ungated_schedules import UngatedSchedules, line_of
 
@@ -25,7 +26,7 @@ def has_gate(file: File, call: cst.CSTNode) -> bool:
     return any(vocabulary.asks_for_step(file.tree.text(test)) for test in tests)
 
 
-def gate(file: File, found: Found) -> Fix | None:
+def gate(file: File, found: Found) -> Fix | NoFix | None:
     """The gate around a scheduler, and around its neighbours that need the same one; None where it has no sure place."""
     place = _place(file, found)
     return file.fact(_Gates).at(place, found) if place is not None else None
@@ -36,9 +37,9 @@ class _Gates:
 
     def __init__(self, file: File) -> None:
         self._file = file
-        self._made: dict[object, Fix | None] = {}
+        self._made: dict[object, Fix | NoFix | None] = {}
 
-    def at(self, place: GatePlace, found: Found) -> Fix | None:
+    def at(self, place: GatePlace, found: Found) -> Fix | NoFix | None:
         """The gate at a place; None where it is not sure.
 
         Args:
@@ -51,7 +52,7 @@ class _Gates:
         return self._made[shared]
 
 
-def _gate(file: File, found: Found, place: GatePlace) -> Fix | None:
+def _gate(file: File, found: Found, place: GatePlace) -> Fix | NoFix | None:
     step = _first_step(file, found, place)
     if step is None or has_gate(file, found.node):
         return None
@@ -63,6 +64,9 @@ def _gate(file: File, found: Found, place: GatePlace) -> Fix | None:
     conditional = bool(hazard_calls.guards(file, step, block))
     if anchor in place.statements or (conditional and not _always_made(file, found, step)):
         return None
+    lacking = may_lack(file, hazard_calls.receiver(step) or step, "get_scale")
+    if lacking is not None:
+        return lacking
     scaler = hazard_calls.base_text(file, step)
     anchor = _shared_anchor(file, found, anchor)
     noted = _noted_before(file, found, scaler, anchor, update)
