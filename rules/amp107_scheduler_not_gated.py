@@ -59,7 +59,8 @@ count only if their name, or how they are used, says what they are. A hook count
 file of the project whose trainer steps through a scaler, or if such a trainer makes it. An object that a
 factory makes counts if a class of the project steps through a scaler in the one method that your loop calls, and
 advances its schedules in the other (`optimize_parameters`, `update_learning_rate`). A schedule that accelerate's
-`prepare` was not given counts if the same function prepares its optimizer in float16.
+`prepare` was not given counts if the same function prepares its optimizer in float16. A scaler that scales nothing but
+bfloat16 is AMP118's affair.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
@@ -70,7 +71,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from amplint.diagnostics import SAFE, NoFix
+from amplint.facts.bf16_scalers import Bf16Scalers
 from amplint.facts.driven_objects import DrivenObjects
 from amplint.facts.hook_schedules import HookSchedules
 from amplint.facts.unprepared_schedules import UnpreparedSchedules
@@ -160,6 +164,8 @@ _UNGATED = "no single condition can gate the schedule where it stands"
 
 def _in_paths(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True, halves=True):
+        if _skips_nothing(file, found):
+            continue
         scaler = found.scaler_name
         yield Finding(
             hazard_calls.callee_range(file, found.node),
@@ -172,6 +178,13 @@ def _in_paths(file: File) -> Iterator[Finding]:
             defect=hazard_calls.defect(found),
             fix=hazard_calls.mended(file, found, gate, _UNGATED),
         )
+
+
+def _skips_nothing(file: File, found: Found) -> bool:
+    """Whether all that the scaler scales is computed in bfloat16, where scaled gradients overflow no sooner (AMP118)."""
+    scaler = hazard_calls.receiver(found.related["step"]) if "step" in found.related else None
+    made = set(file.roles.values(scaler)) if scaler is not None else set[cst.BaseExpression]()
+    return bool(made) and made <= file.fact(Bf16Scalers).found.keys()
 
 
 def _act(file: File, found: Found) -> str:

@@ -82,7 +82,7 @@ RATE_CLASS = re.compile(r"LR|Lr(?![a-z])|Sched|Anneal|Warm")
 SCHEDULE_CLASS = re.compile(r"LR|Sched|Anneal|Warm|Scaler|Optim")
 """What classes of schedulers, scalers and optimizers are called."""
 NOT_RATE = _any(
-    r"noise|ddpm|ddim|diffusion|beta|momentum|weight_decay|(^|_)wd|temp|ema|(^|_)kl|tau|mask|alpha|margin|sigma|task|plateau|prof"
+    r"noise|ddpm|ddim|diffusion|beta|momentum|weight_decay|(^|_)wd|temp|ema|(^|_)kl|tau|mask|alpha|margin|sigma|task|plateau|prof|coef"
 )
 """Of schedulers: of something else than the learning rate."""
 FRAMEWORK = re.compile(r"^(accelerator|fabric|engine|model_engine|trainer|booster|strategy|xm|ds_engine|loss_scaler)$")

@@ -72,7 +72,8 @@ class Constructors:
         info = self._class(call)
         bases = frozenset().union(*(base.base_names for base in info.lineage)) if info is not None else frozenset()
         if all(map(_is_scaler_name, meanings)) or any(map(_is_scaler_name, bases)):
-            return self._scaler(call)
+            facts = self._scaler(call)
+            return changed(facts, enabled="no") if info is not None and self._disables_itself(info) else facts
         strange = any(name.lower().endswith("scaler") and self._classes.is_strange(name) for name in bases)
         if strange or any(map(has_own_protocol, bases)):
             return ObjectFacts("framework")
@@ -128,6 +129,14 @@ class Constructors:
             return False
         inside = map(called_name, self._tree.inside(home, cst.Call))
         return not any(map(vocabulary.HANDED_OUT.search, inside))
+
+    def _disables_itself(self, info: ClassInfo) -> bool:
+        """Whether a class derived from a scaler switches it off for all its objects: `super().__init__(enabled=False)`."""
+        made = info.method("__init__")
+        for call in self._tree.inside(made, cst.Call) if made is not None else ():
+            if called_name(call) == "__init__" and self._contexts.scaler_is_enabled(call.args) == "no":
+                return True
+        return False
 
     def _scaler(self, call: cst.Call) -> ObjectFacts:
         given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}

@@ -14,6 +14,7 @@ from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.constructors import Constructors
 from amplint.roles.parameter_owners import ParameterOwners
 from amplint.roles.role_uses import RoleUses
+from amplint.roles.schedules import is_of_something_else
 from amplint.roles.user_options import UserOptions
 from amplint.syntax.access_paths import (
     called,
@@ -102,6 +103,8 @@ class Roles:
             return ObjectFacts()
         if path not in self._uses.roles(node) and any(self._is_foreign(value) or _is_plain(value) for value in values):
             return ObjectFacts()
+        if not values and path not in self._uses.roles(node) and self._is_one_of_others(node):
+            return ObjectFacts()
         role = self._by_use_or_name(node, path)
         return ObjectFacts(role, enabled=self._given_enabled(node)) if role == "scaler" else ObjectFacts(role)
 
@@ -115,6 +118,21 @@ class Roles:
         """What is known of what loops take out of collections of optimizers or schedulers, of whichever element it is."""
         roles = {self.of(source).role for source in self.collections(node)}
         return ObjectFacts(roles.pop()) if roles in ({"optimizer"}, {"scheduler"}) else None
+
+    def _is_one_of_others(self, node: cst.BaseExpression) -> bool:
+        """Whether a name is what loops take out of collections of objects that have none of the roles, as their classes show."""
+        sources = self.collections(node)
+        if sources and all(vocabulary.NOT_RATE.search(called(path_of(each))) for each in sources):
+            return True
+        shown = [each for source in sources for each in self.flow.meant(source)]
+        made = [each for held in shown for each in displayed(held)]
+        return bool(made) and all(self._is_foreign(each) or self._is_without_role(each) for each in made)
+
+    def _is_without_role(self, value: cst.BaseExpression) -> bool:
+        """Whether a call makes an object of a class that has none of the roles, whatever it is called."""
+        facts = self.made_by(value) if type(value) is cst.Call else None
+        info = self._classes.instance_of(value, abroad=False) if type(value) is cst.Call and facts is None else None
+        return not facts.role if facts is not None else info is not None and is_of_something_else(info, self._tree)
 
     def collections(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
         """What loops and comprehensions go through that give a name its values; none if it may get another one elsewhere."""

@@ -19,6 +19,7 @@ _STEPS_TAKEN = frozenset({"_step_count", "_opt_called"})
 """What torch's schedulers note on an optimizer when it steps."""
 _READING: tuple[type[cst.BaseExpression], ...] = (cst.Attribute, cst.Subscript, cst.Call, cst.Name)
 _OWN_COUNT = re.compile(r"step|epoch|iter|count|update|calls|(^|[._])(it|t|n|i|num|idx|index|tick)s?$")
+_OF_RATES = re.compile(r"(^|_)(lrs?|rates?|optim\w*|param_groups)(_|$)")
 _SETS_RATE = re.compile(r"(^|_)(lr|learning_rate|rate)(_|$)")
 
 
@@ -49,6 +50,25 @@ def pace(info: ClassInfo, tree: Tree) -> Pace | None:
     if _hands_on(step, tree):
         return None
     return Pace.CALLS if of_torch or (_counts(step, tree) and _sets_rates(info, tree)) else None
+
+
+def is_of_something_else(info: ClassInfo, tree: Tree) -> bool:
+    """Whether the schedules of a class are of no learning rate: its `step` has nothing else step, and no word of it is of a rate.
+
+    Args:
+        info: the class.
+        tree: the file, with those that it leads to.
+    """
+    step = info.method("step")
+    if (
+        step is None
+        or not info.closed
+        or any(name.startswith("torch.") for each in info.lineage for name in each.base_names)
+    ):
+        return False
+    words_of_it = {word for each in info.lineage for word in tree.words(each.node)}
+    steps_more = any(each.attr.value == "step" for each in tree.inside(step, cst.Attribute))
+    return not steps_more and not any(map(_OF_RATES.search, words_of_it))
 
 
 def may_set_rates(method: str) -> bool:

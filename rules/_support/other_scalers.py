@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
+from amplint.diagnostics import NoFix
 from amplint.model.torch.names import GRAD_SCALER
-from amplint.rule import File, NoFix
+from amplint.rule import File
 
 
 def may_lack(file: File, scaler: cst.BaseExpression, method: str) -> NoFix | None:
