@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import libcst as cst
 
 from amplint.syntax import options
-from amplint.syntax.access_paths import called_name
+from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.names import Names
 from amplint.syntax.options import Unspelled, spelled
 from amplint.syntax.tree import Tree
@@ -129,7 +129,9 @@ def _asks(value: cst.BaseExpression) -> bool:
 
 def _assigned(value: cst.BaseExpression, tree: Tree, names: Names) -> list[cst.BaseExpression]:
     """What an argument stands for: itself, or what a name may be assigned, of which what comes later in any case takes the
-    place of what was before; nothing where it is not known."""
+    place of what was before, or what its function assigns to the attribute; nothing where it is not known."""
+    if isinstance(value, cst.Attribute):
+        return [*_put_there(value, tree), value]
     bound = names.bindings(value.value, value) if isinstance(value, cst.Name) else []
     if not bound:
         return [value]
@@ -139,6 +141,14 @@ def _assigned(value: cst.BaseExpression, tree: Tree, names: Names) -> list[cst.B
             return []
         found = [*found, each.value] if _is_in_a_branch(each.node, tree) else [each.value]
     return found
+
+
+def _put_there(asked: cst.Attribute, tree: Tree) -> Iterator[cst.BaseExpression]:
+    """What its function assigns to an attribute of something, as to one of a configuration: `config.precision = "fp16"`."""
+    path, home = path_of(asked), tree.function(asked)
+    for assign in tree.inside(home if home is not None else tree.module, cst.Assign):
+        if path and any(path_of(target.target) == path for target in assign.targets):
+            yield assign.value
 
 
 def _is_in_a_branch(node: cst.CSTNode, tree: Tree) -> bool:
