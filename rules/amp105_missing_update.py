@@ -105,12 +105,21 @@ def last_steps(file: File) -> list[Found]:
 
 
 def scales_without_update(file: File) -> bool:
-    """Whether a class of the file is a loss scaler of the author's own, of the kind that is never updated."""
-    for scaler in file.tree.find(cst.ClassDef):
+    """Whether a class of the file, or one that it imports, is a loss scaler of the author's own that is never updated."""
+    for scaler in (*file.tree.find(cst.ClassDef), *_imported_scalers(file)):
         methods = {each.name.value for each in scaler.body.body if isinstance(each, cst.FunctionDef)}
         if not scaler.bases and {"scale", "step"} <= methods and "update" not in methods:
             return True
     return False
+
+
+def _imported_scalers(file: File) -> Iterator[cst.ClassDef]:
+    """The classes of other files of the project that are imported, and called scalers."""
+    for name, bindings in file.names.bindings_in(file.tree.module).items():
+        for each in bindings if "scal" in name.lower() else ():
+            node = file.imports.definition(each.qualified) if isinstance(each.node, cst.ImportAlias) else None
+            if isinstance(node, cst.ClassDef):
+                yield node
 
 
 def runs_less_often(file: File, found: Found, update: cst.Call) -> bool:

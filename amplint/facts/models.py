@@ -161,8 +161,11 @@ class Models:
 
     def own_region(self, call: cst.Call) -> Region | None:
         """The first region in half that the model that a call runs may enter in its own `forward`."""
-        infos = {self._file.classes.instance_of(value) for value in self._file.roles.values(call.func)}
-        known = [info for info in infos if info is not None]
+        objects = self._file.callees.objects
+        infos = {
+            self._file.classes.instance_of(objects.unwrapped(value)) for value in self._file.roles.values(call.func)
+        }
+        known = [info for info in {*infos, objects.class_of(call.func)} if info is not None]
         modules = known or [info for info in self._file.classes.own if is_module(info)]
         entered = (region for info in modules for method in info.methods.values() for region in self._entered(method))
         return next(entered, None)

@@ -13,7 +13,7 @@ from amplint.model.records import changed
 from amplint.model.torch import names as torch_names
 from amplint.roles import schedules
 from amplint.roles.autocast_contexts import Contexts
-from amplint.syntax.access_paths import called_name, path_of
+from amplint.syntax.access_paths import called, called_name, path_of
 from amplint.syntax.classes import Classes, ClassInfo
 from amplint.syntax.names import Names, dotted
 from amplint.syntax.nodes import is_sequence
@@ -110,10 +110,15 @@ class Constructors:
 
     def _class(self, call: cst.Call) -> ClassInfo | None:
         """The class of what a call makes, if its source is at hand."""
-        # Other files are asked about classes that are called scalers or schedules alone: asking about every one would read
-        # them all.
+        # Other files are asked about classes alone that are called scalers or schedules, or are given an optimizer: asking
+        # about every one would read them all.
         path = path_of(call.func)
-        abroad = "scaler" in path.lower() or vocabulary.RATE_CLASS.search(path.rpartition(".")[2]) is not None
+        given = (
+            call.args
+            and called(path)[:1].isupper()
+            and vocabulary.OPTIMIZER.search(called(path_of(call.args[0].value)))
+        )
+        abroad = "scaler" in path.lower() or vocabulary.RATE_CLASS.search(called(path)) is not None or bool(given)
         return self._classes.instance_of(call, abroad)
 
     def _is_own(self, call: cst.Call) -> bool:

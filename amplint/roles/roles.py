@@ -131,7 +131,10 @@ class Roles:
     def _is_without_role(self, value: cst.BaseExpression) -> bool:
         """Whether a call makes an object of a class that has none of the roles, whatever it is called."""
         facts = self.made_by(value) if type(value) is cst.Call else None
-        info = self._classes.instance_of(value, abroad=False) if type(value) is cst.Call and facts is None else None
+        abroad = (
+            vocabulary.RATE_CLASS.search(called(path_of(value.func))) is not None if type(value) is cst.Call else False
+        )
+        info = self._classes.instance_of(value, abroad) if type(value) is cst.Call and facts is None else None
         return not facts.role if facts is not None else info is not None and is_of_something_else(info, self._tree)
 
     def collections(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
