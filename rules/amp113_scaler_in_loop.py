@@ -54,9 +54,9 @@ would need a parameter.
 
 ## Limitations
 A function that its own file does not call counts as one that runs again and again only if its name says so
-(`train_step`, `train_one_epoch`), or if it is a single iteration: it scales a loss and steps a given optimizer, without
-a loop. A scaler whose state is loaded right away, or that is made under a condition other
-than whether AMP is on and a GPU is there, is not flagged.
+(`train_step`, `train_one_epoch`), if it is a single iteration (it scales a loss and steps a given optimizer, without a
+loop), or if a file that imports it calls it in a loop, with the same optimizer each time. A scaler whose state is
+loaded right away, or that is made under a condition other than whether AMP is on and a GPU is there, is not flagged.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training
@@ -83,7 +83,7 @@ _NOTE = "the optimizer continues, but the scale starts over: where the initial s
 
 @rule("AMP113", "scaler-in-loop", WARNING, MEDIUM, "0.1.0", fix=SAFE, observable=Observable(SKIPPED))
 def check(file: File) -> Iterator[Finding]:
-    for rebuilt in file.fact(RebuiltScalers).found:
+    for rebuilt in file.fact(RebuiltScalers).shown_by_any:
         yield Finding(
             file.range(rebuilt.call.func),
             f"A new `GradScaler` {_when(file, rebuilt)} loses the scale found before",
@@ -92,6 +92,7 @@ def check(file: File) -> Iterator[Finding]:
             fix=(hoist(file, rebuilt) if rebuilt.loop is not None else None)
             or NoFix("where the scaler should be made once is not clear here"),
             defect=file.fact(Scalers).first_choice(rebuilt.call),
+            needs=frozenset({rebuilt.needs} if rebuilt.needs else ()),
         )
 
 

@@ -86,7 +86,7 @@ class Links:
             ways = [context.way._replace(target=target) for target in targets]
             if ways and all(way in known for way in ways):
                 shapes = tuple(dict.fromkeys(shape for way in ways for shape in known[way]))
-                sure = len(targets) == 1 and self._is_named(context.target, targets[0])
+                sure = len(targets) == 1 and self._is_told(context.target, targets[0], context.caller)
                 found.setdefault(context.caller, {})[context.way] = ResultElsewhere(context.way, shapes, sure)
         return {path: tuple(sorted(each.values(), key=repr)) for path, each in found.items()}
 
@@ -102,6 +102,10 @@ class Links:
             return True
         method = method_of(found, target.method or "forward")
         return method is None or bool(method.decorator_list) or accepts(method, given, own=1)
+
+    def _is_told(self, target: Target, linked: Target, caller: str) -> bool:
+        """Whether a target names what it is linked to, or the parameter of a function that is given it by the calls in sight."""
+        return self._is_named(target, linked) or (not target.file and self._named.is_handed(target.name, Path(caller)))
 
     def _is_named(self, target: Target, linked: Target) -> bool:
         """Whether a target names the function, or the class of the object, that it is linked to: no table or factory does."""

@@ -62,6 +62,15 @@ class NamedObjects:
                 return
         yield from self._assigned_in_family(caller, name, element[1:-1], called)
 
+    def is_handed(self, name: str, caller: Path) -> bool:
+        """Whether calls in sight give something to a parameter of this name in a file, so that nothing is told by the name alone.
+
+        Args:
+            name: the name.
+            caller: the file.
+        """
+        return "[" not in name and next(self._handed(caller, name, ""), None) is not None
+
     def _handed(self, caller: Path, name: str, element: str) -> Iterator[Held]:
         for definition in self._taking(caller, name):
             yield from self._given_to(definition, name, element)

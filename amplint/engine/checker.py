@@ -22,7 +22,7 @@ from amplint.engine.selection import (
     severities,
 )
 from amplint.engine.severity import is_at_least, severity
-from amplint.facts.driving_facts import OF_A_PROJECT, stated_nearby, with_place
+from amplint.facts.driving_facts import OF_A_PROJECT, with_place
 from amplint.python_ast import gate
 from amplint.source import FileLocation, InvalidNotebook, Source, is_notebook
 from amplint.system.text_encoding import SourceError
@@ -212,8 +212,8 @@ def withdraw(report: FileReport, facts: frozenset[str], around: Surroundings | N
     """
     needs = frozenset(need for each in report.diagnostics for need in each.needs) - report.facts
     is_apart = around is not None and needs & facts & OF_A_PROJECT and around.is_trained_without_amp
-    nearby = {*stated_nearby(needs, facts, around.is_connected)} if around is not None else set[str]()
-    places = facts
+    nearby = around.established(needs, facts) if around is not None else frozenset[str]()
+    places = facts | nearby
     if is_notebook(report.path) or ALONE in report.facts or is_apart:
         facts = report.facts
     facts |= nearby

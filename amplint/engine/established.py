@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from amplint.diagnostics import UNSCALES, FileReport, deciding
 from amplint.engine.registry import rule_index
-from amplint.facts.driving_facts import OF_A_PROJECT, is_about
+from amplint.facts.driving_facts import OF_A_PROJECT, is_about, repeated
 
 
 class Established:
@@ -49,4 +49,5 @@ class Established:
             reports: those on all files as they are now.
         """
         wanting = ((position, each.needs) for position, report in enumerate(reports) for each in report.diagnostics)
-        return frozenset(fact for position, needs in wanting if needs for fact in deciding(needs) - self.of(position))
+        missing = (fact for position, needs in wanting if needs for fact in deciding(needs) - self.of(position))
+        return frozenset(fact for fact in missing if repeated(fact) is None)  # of those no file says anything

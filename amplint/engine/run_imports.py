@@ -4,16 +4,18 @@ with it."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from amplint.facts.driving_facts import repeated, stated_at, stating
 from amplint.python_ast import gate
 from amplint.source import is_notebook
 
 if TYPE_CHECKING:
     from amplint.callgraph.import_graph import ImportGraph
+    from amplint.callgraph.repeated_calls import RepeatedCall
     from amplint.engine.discovery import FoundFile
 
 _TRAINS = (b".backward(", b".step(")
@@ -64,6 +66,23 @@ class RunImports:
         """
         return Surroundings(self, path)
 
+    @property
+    def root(self) -> Path:
+        """The folder that all files lie in, as far as their settings tell."""
+        return Path(*_common([each.settings.root for each in self._found]))
+
+    def repeated_call(self, path: Path, function: str, parameter: str) -> RepeatedCall | None:
+        """The first call in a loop of another file that gives a function the same object each time.
+
+        Args:
+            path: the file of the function.
+            function: its name.
+            parameter: the parameter that gets the object.
+        """
+        from amplint.callgraph.repeated_calls import RepeatedCalls  # brings `ast`
+
+        return RepeatedCalls(self._whole).with_the_same(path, function, parameter)
+
     def connected(self, path: Path) -> frozenset[Path]:
         """The files that imports connect with a file, in either direction, over however many others.
 
@@ -93,13 +112,22 @@ class Surroundings:
     def _connected(self) -> frozenset[str]:
         return frozenset(os.path.realpath(each) for each in self._imports.connected(self._path))
 
-    def is_connected(self, other: Path) -> bool:
-        """Whether imports connect the file with another one.
+    def established(self, needs: Iterable[str], facts: Collection[str]) -> frozenset[str]:
+        """Those of some needs that files establish which imports connect with the file, with the places where they do.
 
         Args:
-            other: its real path.
+            needs: what findings in the file need.
+            facts: what the files of the run establish.
         """
-        return str(other) in self._connected
+        return frozenset(fact for need in needs for fact in self._established(need, facts))
+
+    def _established(self, need: str, facts: Collection[str]) -> Iterator[str]:
+        called = repeated(need)
+        if called is None and any(str(place) in self._connected for place in stating(need, facts)):
+            yield need
+        call = self._imports.repeated_call(self._path, *called) if called is not None else None
+        if call is not None:
+            yield from (need, stated_at(need, f"{os.path.relpath(call.path, self._imports.root)}:{call.row}"))
 
 
 def _graph(found: Sequence[FoundFile]) -> ImportGraph:

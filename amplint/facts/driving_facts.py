@@ -4,7 +4,7 @@ about classes that files which are led to together know only by the names of the
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ _DRIVES = "drives "
 _CALLS_BACK = "calls back "
 _IN_TURN = "in turn "
 _TRAINS = "trains "
+_REPEATS = "repeats "
 _BY = " by "
 _IN = " in "
 _MEANING = {
@@ -21,6 +22,7 @@ _MEANING = {
     _CALLS_BACK: "makes this for what steps through a scaler",
     _IN_TURN: "steps through the scaler",
     _TRAINS: "steps the optimizer through a scaler",
+    _REPEATS: "calls this in a loop",
     FLOAT16_TRAINING: "trains under float16 autocast",
     TRAINING: "trains in mixed precision",
     MIXED_PRECISION: "uses mixed precision",
@@ -81,18 +83,35 @@ def stated_in(fact: str, path: str) -> str:
     return f"{fact}{_IN}{os.path.realpath(path)}"
 
 
-def stated_nearby(needs: Iterable[str], facts: Collection[str], is_connected: Callable[[Path], bool]) -> Iterator[str]:
-    """Those of some needs that a file has stated (`stated_in`) which is connected.
+def repeats(function: str, parameter: str) -> str:
+    """The fact that other files call a function again and again, and give it the same object each time; whether they do, only
+    a look at them tells.
 
     Args:
-        needs: what a finding needs.
-        facts: what the files of the run establish.
-        is_connected: tells whether imports connect the file of the finding with another one.
+        function: its name, at the top of its file.
+        parameter: the parameter that gets the object.
     """
-    for need in (need for need in needs if need.startswith((_IN_TURN, _TRAINS))):
-        places = (fact.removeprefix(f"{need}{_IN}") for fact in facts if fact.startswith(f"{need}{_IN}"))
-        if any(is_connected(Path(place)) for place in places):
-            yield need
+    return f"{_REPEATS}{function} {parameter}"
+
+
+def repeated(need: str) -> tuple[str, str] | None:
+    """The function and the parameter that a fact of `repeats` is about; None for any other fact.
+
+    Args:
+        need: what a finding needs.
+    """
+    function, _, parameter = need.removeprefix(_REPEATS).partition(" ")
+    return (function, parameter) if need.startswith(_REPEATS) else None
+
+
+def stating(need: str, facts: Iterable[str]) -> list[Path]:
+    """The files that state a fact which counts only for those that imports connect with them (`stated_in`).
+
+    Args:
+        need: what a finding needs.
+        facts: what the files of the run establish.
+    """
+    return [Path(fact.removeprefix(f"{need}{_IN}")) for fact in facts if fact.startswith(f"{need}{_IN}")]
 
 
 def stated_at(fact: str, place: str) -> str:

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.facts.driving_facts import repeats
 from amplint.facts.repeated_functions import RepeatedFunctions
 from amplint.facts.scalers import Scalers
 from amplint.file import File
@@ -28,12 +29,14 @@ class Rebuilt:
 
     `loop` is the outermost loop of its own function that does so; None when the function itself is run again and again,
     by the call `again` if that stands in this file. `varies` says that its settings may change from iteration to iteration.
+    `needs` is the fact that other files call the function so, where nothing in this one tells.
     """
 
     call: cst.Call
     loop: Loop | None = None
     again: cst.Call | None = None
     varies: bool = False
+    needs: str = ""
 
 
 class RebuiltScalers:
@@ -41,11 +44,17 @@ class RebuiltScalers:
 
     def __init__(self, file: File) -> None:
         self._file, self._scalers = file, file.fact(Scalers)
+        self._repeated = file.fact(RepeatedFunctions)
         self._tree, self._names, self._roles = file.tree, file.names, file.roles
 
-    @cached_property
+    @property
     def found(self) -> tuple[Rebuilt, ...]:
-        """The scalers that forget their scale while their optimizer goes on."""
+        """The scalers that forget their scale while their optimizer goes on, as this file shows."""
+        return tuple(each for each in self.shown_by_any if not each.needs)
+
+    @cached_property
+    def shown_by_any(self) -> tuple[Rebuilt, ...]:
+        """The same, with those of which other files show it."""
         found = (self._rebuilt(call) for call, facts in self._scalers.made if facts.enabled != "no")
         return tuple(each for each in found if each is not None)
 
@@ -187,9 +196,16 @@ class RebuiltScalers:
             return None
         calls = self._file.callees.callers(home)
         if not calls:
-            return Rebuilt(made) if self._file.fact(RepeatedFunctions).runs_again(home) else None
+            return Rebuilt(made) if self._repeated.runs_again(home) else self._awaiting(made, home, stepped)
         again = next((call for call in calls if self._repeats(call, home, stepped, _MAX_CALLERS)), None)
         return Rebuilt(made, again=again) if again is not None else None
+
+    def _awaiting(self, made: cst.Call, home: cst.FunctionDef, stepped: list[cst.BaseExpression]) -> Rebuilt | None:
+        """A scaler of a function that other files may call again and again, with one of its optimizers."""
+        params = [each.value for each in stepped if isinstance(each, cst.Name)]
+        if home not in self._tree.module.body or not params or self._repeated.counts_epochs(home):
+            return None
+        return Rebuilt(made, needs=repeats(home.name.value, params[0]))
 
     def _comes_from_outside(self, optimizer: cst.BaseExpression, home: cst.FunctionDef) -> bool:
         """Whether a function gets an optimizer as an argument, or finds it in its object or its surroundings."""

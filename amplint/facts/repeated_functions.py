@@ -30,7 +30,7 @@ class RepeatedFunctions:
         Args:
             home: the function.
         """
-        named = _REPEATED.search(home.name.value) is not None and not self._counts_epochs(home)
+        named = _REPEATED.search(home.name.value) is not None and not self.counts_epochs(home)
         return named or self._is_told_the_epoch(home) or self._steps_once(home)
 
     def _steps_once(self, home: cst.FunctionDef) -> bool:
@@ -62,8 +62,12 @@ class RepeatedFunctions:
         params = [each.name.value for each in (*home.params.params, *home.params.kwonly_params)]
         return bool(told & set(params) - self._counted(home))
 
-    def _counts_epochs(self, home: cst.FunctionDef) -> bool:
-        """Whether a function goes through the epochs itself, whatever it is called."""
+    def counts_epochs(self, home: cst.FunctionDef) -> bool:
+        """Whether a function goes through the epochs itself, whatever it is called.
+
+        Args:
+            home: the function.
+        """
         return any("epoch" in name.lower() and "per_epoch" not in name.lower() for name in self._counted(home))
 
     def _counted(self, home: cst.FunctionDef) -> set[str]:
