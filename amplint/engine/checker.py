@@ -210,14 +210,14 @@ def withdraw(report: FileReport, facts: frozenset[str], around: Surroundings | N
         facts: what the files of the run establish.
         around: where the file stands among the others; asked only where it makes a difference. None for a file alone.
     """
+    around = around if not is_notebook(report.path) else None
     needs = frozenset(need for each in report.diagnostics for need in each.needs) - report.facts
-    is_apart = around is not None and needs & facts & OF_A_PROJECT and around.is_trained_without_amp
     nearby = around.established(needs, facts) if around is not None else frozenset[str]()
     places = facts | nearby
-    if is_notebook(report.path) or ALONE in report.facts or is_apart:
+    is_alone = is_notebook(report.path) or ALONE in report.facts
+    if is_alone or (around is not None and needs & facts & OF_A_PROJECT and around.is_trained_without_amp):
         facts = report.facts
-    facts |= nearby
-    facts = holding(facts)
+    facts = holding(facts | nearby)
     kept = tuple(
         diagnostic if diagnostic.needs <= report.facts else with_place(diagnostic, places)
         for diagnostic in report.diagnostics

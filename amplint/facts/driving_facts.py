@@ -1,5 +1,5 @@
-"""Facts that one file of a run states about classes of another: what runs them in float16, or calls them as hooks; and those
-about classes that files which are led to together know only by the names of their methods."""
+"""Facts that one file of a run states about classes of another: what runs them in float16; and those about classes that files
+which are led to together know only by the names of their methods, as hooks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BY = " by "
 _IN = " in "
 _MEANING = {
     _DRIVES: "makes what runs this in float16",
-    _CALLS_BACK: "makes this for what steps through a scaler",
+    _CALLS_BACK: "steps through a scaler, and calls this back",
     _IN_TURN: "steps through the scaler",
     _TRAINS: "steps the optimizer through a scaler",
     _REPEATS: "calls this in a loop",
@@ -43,14 +43,13 @@ def drives(path: str, name: str = "") -> str:
     return f"{_DRIVES}{os.path.realpath(path)} {name}"
 
 
-def calls_back(path: str, name: str) -> str:
-    """The fact that what steps through a scaler makes a hook of a class, and calls that back.
+def calls_back(method: str) -> str:
+    """The fact that what steps through a scaler calls back hooks after each iteration, or makes some that are.
 
     Args:
-        path: the file that defines the class.
-        name: the class.
+        method: the name of the method of the hooks.
     """
-    return f"{_CALLS_BACK}{os.path.realpath(path)} {name}"
+    return f"{_CALLS_BACK}{method}"
 
 
 def in_turn(step: str, advance: str) -> str:
@@ -77,7 +76,7 @@ def stated_in(fact: str, path: str) -> str:
     """A fact that counts only for files that imports connect with the one which states it.
 
     Args:
-        fact: one of `in_turn` or of `trains`.
+        fact: one of `in_turn`, of `trains` or of `calls_back`.
         path: the file that states it.
     """
     return f"{fact}{_IN}{os.path.realpath(path)}"

@@ -1,4 +1,4 @@
-"""Hooks of other files that one file makes for what steps through a scaler, and that are called back after each iteration."""
+"""Hooks that one file makes for what steps through a scaler, or calls back after such a step, in each iteration."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.facts.driving_facts import calls_back, stated_at
-from amplint.facts.hook_schedules import asks_for_steps, is_hook, iterations_of, scaler_steps
+from amplint.facts.driving_facts import calls_back, stated_at, stated_in
+from amplint.facts.hook_schedules import EACH_ITERATION, asks_for_steps, is_hook, iterations_of, scaler_steps
 from amplint.facts.scaler_checkpoints import wrappers_of
 from amplint.file import File
 from amplint.model.torch.names import GRAD_SCALER
@@ -32,19 +32,33 @@ class HookDrivers:
             return frozenset()
         found: set[str] = set()
         here = os.path.relpath(place.path, place.root)
-        for call, info in self._made():
-            fact = calls_back(self._tree.home(info.node).source.path, info.name)
-            found |= {fact, stated_at(fact, f"{here}:{self._file.range(call).start.row}")}
+        for call, method in (*self._made(), *self._called()):
+            fact = calls_back(method)
+            row = self._file.range(call).start.row
+            found |= {stated_in(fact, str(place.path)), stated_at(fact, f"{here}:{row}")}
         return frozenset(found)
 
-    def _made(self) -> Iterator[tuple[cst.Call, ClassInfo]]:
-        """The calls that make hooks of other files where an object steps through its scaler and nothing asks whether it did."""
+    def _made(self) -> Iterator[tuple[cst.Call, str]]:
+        """The calls that make hooks of other files where an object steps through its scaler and nothing asks whether it did, with
+        the methods of these hooks that are called after each iteration."""
         for call in self._tree.find(cst.Call):
             info = self._classes.instance_of(call)
             if info is None or self._tree.root(info.node) is self._tree.module or not is_hook(info):
                 continue
-            if any(iterations_of(info)) and self._steps_around(call):
-                yield call, info
+            if self._steps_around(call):
+                yield from ((call, method.name.value) for method in iterations_of(info))
+
+    def _called(self) -> Iterator[tuple[cst.Call, str]]:
+        """The calls of such methods by an object that steps so."""
+        for info in filter(self._steps, self._classes.own):
+            for call in self._tree.inside(info.node, cst.Call):
+                func = call.func
+                if (
+                    isinstance(func, cst.Attribute)
+                    and EACH_ITERATION.match(func.attr.value)
+                    and path_of(func.value) != "self"
+                ):
+                    yield call, func.attr.value
 
     def _steps_around(self, call: cst.Call) -> bool:
         """Whether the object that makes a hook steps so; outside of classes, whether one of the file does."""

@@ -16,7 +16,7 @@ from amplint.syntax.access_paths import path_of
 from amplint.syntax.classes import ClassInfo
 from amplint.syntax.tree import Tree
 
-_EACH_ITERATION = re.compile(r"^(after|on)_(train_)?(step|iter|iteration|batch|update)(_end)?$")
+EACH_ITERATION = re.compile(r"^(after|on)_(train_)?(step|iter|iteration|batch|update)(_end)?$")
 """Methods of hooks that are called once for each iteration of a training, when it is over."""
 _HOOK = re.compile(r"Hook|Callback")
 ASKS = re.compile(r"skip|_scale$|finite|found_inf")
@@ -28,7 +28,7 @@ _BRANCHES = (cst.If, cst.For, cst.While, cst.Try, cst.Match, cst.IfExp, cst.Bool
 class HookSchedule:
     """A call that advances a schedule after each iteration, and the step of a scaler that the iteration takes.
 
-    Where no file that this one knows takes such a step, `driver` is the fact that another file makes the hook for what does.
+    Where no file that this one knows takes such a step, `driver` is the fact that another file does, and calls the hook back.
     """
 
     advance: cst.Call
@@ -50,17 +50,16 @@ class HookSchedules:
     def _of(self, info: ClassInfo) -> Iterator[HookSchedule]:
         for method in iterations_of(info):
             steps = [step for root in self._homes(info) for step in scaler_steps(self._tree, self._roles, root)]
-            driver = "" if steps else self._driver(info)
+            driver = "" if steps else self._driver(info, method)
             for call in self._tree.inside(method, cst.Call) if steps or driver else ():
                 if self._advances(call, method):
                     yield HookSchedule(call, steps[0] if steps else None, driver)
 
-    def _driver(self, info: ClassInfo) -> str:
-        """The fact that another file makes a hook of a class for what steps through a scaler; empty for a library's hooks."""
-        place = self._tree.source.place
-        if place is None or not is_hook(info) or info in self._classes.undriven:
+    def _driver(self, info: ClassInfo, method: cst.FunctionDef) -> str:
+        """The fact that another file calls back a method of a hook after a scaler's step; empty for a library's hooks."""
+        if not is_hook(info) or info in self._classes.undriven:
             return ""
-        return calls_back(str(place.path), info.name)
+        return calls_back(method.name.value)
 
     def _homes(self, info: ClassInfo) -> Iterator[cst.Module]:
         """The files of the project that the bases of a hook come from; of one that hands others on, those behind it."""
@@ -116,7 +115,7 @@ def is_hook(info: ClassInfo) -> bool:
 
 def iterations_of(info: ClassInfo) -> Iterator[cst.FunctionDef]:
     """The methods of a hook's class that are called when an iteration is over."""
-    yield from (method for name, method in info.methods.items() if _EACH_ITERATION.match(name))
+    yield from (method for name, method in info.methods.items() if EACH_ITERATION.match(name))
 
 
 def scaler_steps(tree: Tree, roles: Roles, around: cst.CSTNode) -> Iterator[cst.Call]:
