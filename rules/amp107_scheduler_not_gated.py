@@ -55,12 +55,12 @@ different functions, where the scaler may be None, and where there is a test alr
 
 ## Limitations
 A scale that has sunk to zero cannot fall any more, so the test stops noticing skips. Schedulers of other libraries
-count only if their name, or how they are used, says what they are. A hook counts if its base class comes from a
-file of the project whose trainer steps through a scaler, or if such a trainer makes it. An object that a
-factory makes counts if a class of the project steps through a scaler in the one method that your loop calls, and
-advances its schedules in the other (`optimize_parameters`, `update_learning_rate`). A schedule that accelerate's
-`prepare` was not given counts if the same function prepares its optimizer in float16. A scaler that scales nothing but
-bfloat16 is AMP118's affair.
+count only if their name, or how they are used, says what they are. A hook counts if its base class comes from a file of
+the project whose trainer steps through a scaler, or if such a trainer, in a file that imports connect with it, makes it
+or calls its method back. An object that a factory makes counts if a class of the project steps through a scaler in the
+one method that your loop calls, and advances its schedules in the other (`optimize_parameters`,
+`update_learning_rate`). A schedule that accelerate's `prepare` was not given counts if the same function prepares its
+optimizer in float16. A scaler that scales nothing but bfloat16 is AMP118's affair.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
