@@ -165,7 +165,7 @@ def read_module(path: str, name: str, is_wrapper: bool, size: int, changed: int)
         return digest, None
     try:
         source = Source.from_bytes(path, data)
-        words = None if is_wrapper else _WORDS if telling else (_HELPER, _STEPS) if factory else (_HELPER,)
+        words = None if is_wrapper else _WORDS if telling else (_HELPER, _STEPS, r"^step$") if factory else (_HELPER,)
         return digest, Module(name, source, gate.parse(source.text), words)
     except (SourceError, SyntaxError, gate.TooDeep, limits.TextTooLong):
         return digest, None
