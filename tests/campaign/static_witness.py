@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from amplint.diagnostics import FileReport
+from amplint.engine.checker import withdraw
 from amplint.engine.config import Overrides, SettingsResolver
 from amplint.engine.discovery import FoundFile, discover
 from amplint.engine.linter import lint_source
@@ -77,7 +78,8 @@ def _reports(program: Program, rules: Sequence[Rule], folder: Path) -> Iterator[
     parts = {f"{part.name}.py": part for part in program.parts}
     if len(parts) == 1:
         (part,) = parts.values()
-        yield part, lint_source(Source(FILE, part.text), rules)
+        report = lint_source(Source(FILE, part.text), rules)
+        yield part, withdraw(report, report.facts)
         return
     (folder / "pyproject.toml").write_text("[tool.amplint]\n")
     for name, part in parts.items():
@@ -126,6 +128,7 @@ def read(program: Program) -> Reading:
 
     witness = rule("AMP999", "witness", INFO, HIGH, "0.1.0")(look)
     report = lint_source(Source(FILE, program.text), (*_rules(), witness))
+    report = withdraw(report, report.facts)
     assert not report.error, report.error
     said_at = ((each.name, each.range.start.row) for each in report.diagnostics)
     reported = frozenset(seen.places.get(spot, spot) for spot in said_at)
