@@ -102,12 +102,12 @@ class ContextValues:
         return self._class_of(made[0]) if len(made) == 1 else None
 
     def _class_of(self, made: cst.BaseExpression) -> ClassInfo | None:
-        """The class of the object that a call makes, or that the function which it runs has made once."""
+        """The class of the object that a call makes, or that the function which it runs has made once, or that has another name."""
         info = self._classes.instance_of(made)
         if info is not None or made in self._asked:
             return info
         self._asked.append(made)  # `x = x.copy()` leads back here
-        given = self.returned(made)
+        given = [made] if isinstance(made, (cst.Name, cst.Attribute)) else self.returned(made)
         infos = [self._classes.instance_of(each) or self.owner(each) for each in given]
         self._asked.pop()
         return infos[0] if len(infos) == 1 else None

@@ -122,6 +122,9 @@ class RegionSettings:
             return {_DTYPES[name]}
         if depth and isinstance(node, cst.Name) and node.value == "None":
             return {EITHER_HALF}  # the default of the device
+        on_cuda = _on_cuda(node)
+        if on_cuda is not None:
+            return self._dtypes(on_cuda, depth)
         is_given = False
         if isinstance(node, (cst.IfExp, cst.Subscript, cst.Call)):
             parts = self._values.behind(node) or self._values.returned(node)
@@ -215,6 +218,19 @@ def either(regions: Sequence[Region | None]) -> Region | None:
     cached = all(region.cached for region in known)
     widens = any(region.widens for region in known)
     return Region(device, dtype, first.enabled if certain else "maybe", cached, widens)
+
+
+def _on_cuda(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The side of a choice that is taken on CUDA, where its test asks for the device: `float16 if device != "cpu" else bfloat16`."""
+    match node:
+        case cst.IfExp(
+            test=cst.Comparison(comparisons=[cst.ComparisonTarget(operator, cst.SimpleString() as asked)]),
+            body=one,
+            orelse=other,
+        ) if asked.evaluated_value in ("cpu", "cuda"):
+            same = {cst.Equal: True, cst.NotEqual: False}.get(type(operator))
+            return None if same is None else one if same == (asked.evaluated_value == "cuda") else other
+    return None
 
 
 def _own_device(meanings: frozenset[str]) -> str:

@@ -153,7 +153,7 @@ class Roles:
     def _as_given(self, node: cst.BaseExpression) -> ObjectFacts | None:
         """What is known of a parameter from the calls in sight; there may be others, so that it may also be another object."""
         given = list(self.flow.given(node))
-        if given and all(map(self._is_something_else, given)):
+        if given and (all(map(self._is_something_else, given)) or all(map(self._is_none, given))):
             return ObjectFacts()
         facts = [found for value in given if (found := self.made_by(value)) is not None]
         roles = {each.role for each in facts}
@@ -162,6 +162,11 @@ class Roles:
         if len(roles) != 1 or not facts[0].role:
             return None
         return changed(facts[0], enabled=_join(facts), owners=(), made=False, maker="")
+
+    def _is_none(self, given: cst.BaseExpression) -> bool:
+        """Whether what a call gives is None, or a name that stands for nothing else."""
+        makers = list(self.values(given)) if type(given) is cst.Name and given.value != "None" else [given]
+        return bool(makers) and all(path_of(each) == "None" for each in makers)
 
     def _is_something_else(self, given: cst.BaseExpression) -> bool:
         """Whether what a call gives is an object of none of the roles, whatever it is called: its caller makes it."""
