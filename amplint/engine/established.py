@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from amplint.diagnostics import UNSCALES, FileReport, deciding
 from amplint.engine.registry import rule_index
-from amplint.facts.driving_facts import OF_A_PROJECT, is_about, repeated
+from amplint.facts.driving_facts import OF_A_PROJECT, is_about, repetition
 
 
 class Established:
@@ -50,4 +50,4 @@ class Established:
         """
         wanting = ((position, each.needs) for position, report in enumerate(reports) for each in report.diagnostics)
         missing = (fact for position, needs in wanting if needs for fact in deciding(needs) - self.of(position))
-        return frozenset(fact for fact in missing if repeated(fact) is None)  # of those no file says anything
+        return frozenset(fact for fact in missing if repetition(fact) is None)  # of those no file says anything

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amplint.facts.driving_facts import repeated, stated_at, stating
+from amplint.facts.driving_facts import repetition, stated_at, stating
 from amplint.python_ast import gate
 from amplint.source import is_notebook
 
@@ -122,7 +122,7 @@ class Surroundings:
         return frozenset(fact for need in needs for fact in self._established(need, facts))
 
     def _established(self, need: str, facts: Collection[str]) -> Iterator[str]:
-        called = repeated(need)
+        called = repetition(need)
         if called is None and any(str(place) in self._connected for place in stating(need, facts)):
             yield need
         call = self._imports.repeated_call(self._path, *called) if called is not None else None

@@ -93,7 +93,7 @@ def repeats(function: str, parameter: str) -> str:
     return f"{_REPEATS}{function} {parameter}"
 
 
-def repeated(need: str) -> tuple[str, str] | None:
+def repetition(need: str) -> tuple[str, str] | None:
     """The function and the parameter that a fact of `repeats` is about; None for any other fact.
 
     Args:

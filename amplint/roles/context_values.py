@@ -102,7 +102,7 @@ class ContextValues:
         return self._class_of(made[0]) if len(made) == 1 else None
 
     def _class_of(self, made: cst.BaseExpression) -> ClassInfo | None:
-        """The class of the object that a call makes, or that the function which it runs has made once, or that has another name."""
+        """The class of what a call makes, or the function which it runs has made once, or of an object that has another name."""
         info = self._classes.instance_of(made)
         if info is not None or made in self._asked:
             return info

@@ -221,7 +221,7 @@ def either(regions: Sequence[Region | None]) -> Region | None:
 
 
 def _on_cuda(node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """The side of a choice that is taken on CUDA, where its test asks for the device: `float16 if device != "cpu" else bfloat16`."""
+    """The side of a choice that CUDA takes, where its test asks for the device: `float16 if device != "cpu" else bfloat16`."""
     match node:
         case cst.IfExp(
             test=cst.Comparison(comparisons=[cst.ComparisonTarget(operator, cst.SimpleString() as asked)]),
