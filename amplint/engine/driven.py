@@ -6,17 +6,17 @@ class is judged as if they were driven; what is found for that alone needs the f
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import libcst as cst
 
 from amplint.diagnostics import FLOAT16_TRAINING, MIXED_PRECISION, TRAINING, Diagnostic
 from amplint.facts.driven_classes import DrivenClasses
-from amplint.facts.driving_facts import drives, stated_at
+from amplint.facts.driving_facts import drives
 from amplint.facts.handed_trainers import HandedTrainers
 from amplint.facts.hook_drivers import HookDrivers
+from amplint.facts.stated_facts import with_the_place
 from amplint.file import File
 from amplint.model.libraries import told_in
 from amplint.model.torch.names import GRAD_SCALER
@@ -26,25 +26,16 @@ from amplint.syntax.classes import ClassInfo
 def stated(file: File) -> frozenset[str]:
     """The facts that a file states because of what it makes: of a library that trains in float16, or hooks for its scaler; of
     what its classes do, which others may drive, or be handed; and where it uses mixed precision itself, or trains in it."""
-    own = _placed(file, file.says & {MIXED_PRECISION, TRAINING}, file.mixed_precision)
+    own = with_the_place(file, file.says & {MIXED_PRECISION, TRAINING}, file.mixed_precision)
     if FLOAT16_TRAINING in file.says:
-        own |= _placed(file, {FLOAT16_TRAINING}, file.float16_training)
+        own |= with_the_place(file, {FLOAT16_TRAINING}, file.float16_training)
     own |= file.fact(DrivenClasses).stated | file.fact(HandedTrainers).stated
     calling_back = file.fact(HookDrivers).stated | own
     if not told_in(file.source.text.encode()):
         return calling_back
     made = next((call for call in file.tree.find(cst.Call) if _scales(file, file.classes.instance_of(call))), None)
     trains = frozenset({MIXED_PRECISION, FLOAT16_TRAINING}) if made is not None else frozenset[str]()
-    return calling_back | _driven(file) | trains | _placed(file, trains, made)
-
-
-def _placed(file: File, facts: Iterable[str], node: cst.CSTNode | None) -> frozenset[str]:
-    """What says of facts that a node of a file states them."""
-    place = file.source.place
-    if node is None or place is None:
-        return frozenset()
-    here = f"{os.path.relpath(place.path, place.root)}:{file.range(node).start.row}"
-    return frozenset(stated_at(fact, here) for fact in facts)
+    return calling_back | _driven(file) | trains | with_the_place(file, trains, made)
 
 
 def _scales(file: File, info: ClassInfo | None) -> bool:
@@ -63,7 +54,7 @@ def _driven(file: File) -> frozenset[str]:
     abroad = [base for base in bases if file.tree.root(base.node) is not own]
     paths = {base: file.tree.home(base.node).source.path for base in abroad}
     facts = {fact for base, path in paths.items() for fact in (drives(path), drives(path, base.name))}
-    return frozenset(facts) | _placed(file, facts, file.classes.libraries.maker)
+    return frozenset(facts) | with_the_place(file, facts, file.classes.libraries.maker)
 
 
 def _known(file: File) -> Iterator[ClassInfo]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from functools import cached_property
 
 import libcst as cst
 
-from amplint.facts.driving_facts import in_turn, stated_at, stated_in
+from amplint.facts.driving_facts import in_turn
 from amplint.facts.hook_schedules import asks_for_steps, scaler_steps
 from amplint.facts.scaler_checkpoints import wrappers_of
+from amplint.facts.stated_facts import stated_nearby
 from amplint.file import File
 from amplint.model import vocabulary
-from amplint.model.torch.names import GRAD_SCALER
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.class_info import ClassInfo
 
@@ -31,18 +30,12 @@ class DrivenClasses:
     @cached_property
     def stated(self) -> frozenset[str]:
         """The facts that methods of a class step, and that another one advances its schedules, whatever the scaler does."""
-        place = self._file.source.place
-        if place is None or not any(self._file.names.references(GRAD_SCALER)):
-            return frozenset()
-        here = os.path.relpath(place.path, place.root)
-        found: set[str] = set()
+        return stated_nearby(self._file, self._shown())
+
+    def _shown(self) -> Iterator[tuple[str, cst.Call]]:
         for info in self._file.classes.own:
             for advance in sorted(name for name in vocabulary.DRIVES if self._advances(info, name)):
-                for name, step in self._steps(info):
-                    fact = in_turn(name, advance)
-                    row = self._file.range(step).start.row
-                    found |= {stated_in(fact, str(place.path)), stated_at(fact, f"{here}:{row}")}
-        return frozenset(found)
+                yield from ((in_turn(name, advance), step) for name, step in self._steps(info))
 
     def _steps(self, info: ClassInfo) -> Iterator[tuple[str, cst.Call]]:
         """The methods of a class in this file that step through its scaler, each with the step."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
+from collections.abc import Iterator
 from functools import cached_property
 
 import libcst as cst
 
-from amplint.facts.driving_facts import stated_at, stated_in, trains
+from amplint.facts.driving_facts import trains
+from amplint.facts.stated_facts import stated_nearby
 from amplint.facts.unsaved_scalers import UnsavedScalers
 from amplint.file import File
-from amplint.model.torch.names import GRAD_SCALER
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.class_info import ClassInfo
 
@@ -32,17 +32,12 @@ class HandedTrainers:
     @cached_property
     def stated(self) -> frozenset[str]:
         """The facts that a trainer steps some optimizer of its own so: `Trainer` is what others call `trainer`."""
-        place = self._file.source.place
-        if place is None or not any(self._file.names.references(GRAD_SCALER)):
-            return frozenset()
-        here = os.path.relpath(place.path, place.root)
-        found: set[str] = set()
+        return stated_nearby(self._file, self._shown())
+
+    def _shown(self) -> Iterator[tuple[str, cst.Call]]:
         for info in filter(self._is_handed_out, self._file.classes.own):
             for optimizer, step in self._scalers.steps(info):
-                fact = trains(_WORDS.findall(info.name)[-1].lower(), optimizer)
-                row = self._file.range(step).start.row
-                found |= {stated_in(fact, str(place.path)), stated_at(fact, f"{here}:{row}")}
-        return frozenset(found)
+                yield trains(_WORDS.findall(info.name)[-1].lower(), optimizer), step
 
     def _is_handed_out(self, info: ClassInfo) -> bool:
         """Whether an object of a class gives itself to something: `callback.begin(self)`."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 
 import libcst as cst
 
-from amplint.facts.driving_facts import calls_back, stated_at, stated_in
+from amplint.facts.driving_facts import calls_back
 from amplint.facts.hook_schedules import EACH_ITERATION, asks_for_steps, is_hook, iterations_of, scaler_steps
 from amplint.facts.scaler_checkpoints import wrappers_of
+from amplint.facts.stated_facts import stated_nearby
 from amplint.file import File
-from amplint.model.torch.names import GRAD_SCALER
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.classes import ClassInfo
 
@@ -27,16 +27,8 @@ class HookDrivers:
     @cached_property
     def stated(self) -> frozenset[str]:
         """The facts that it calls hooks of such classes back, and where it makes them."""
-        place = self._file.source.place
-        if place is None or not any(self._file.names.references(GRAD_SCALER)):
-            return frozenset()
-        found: set[str] = set()
-        here = os.path.relpath(place.path, place.root)
-        for call, method in (*self._made(), *self._called()):
-            fact = calls_back(method)
-            row = self._file.range(call).start.row
-            found |= {stated_in(fact, str(place.path)), stated_at(fact, f"{here}:{row}")}
-        return frozenset(found)
+        calls = ((calls_back(method), call) for call, method in chain(self._made(), self._called()))
+        return stated_nearby(self._file, calls)
 
     def _made(self) -> Iterator[tuple[cst.Call, str]]:
         """The calls that make hooks of other files where an object steps through its scaler and nothing asks whether it did, with
