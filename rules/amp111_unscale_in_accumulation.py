@@ -70,7 +70,7 @@ from amplint.model.observables import NORM_SEEN, Observable
 from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
-from ._support import accumulation, hazard_calls, optimizer_notes, protocol_edits
+from ._support import accumulation, hazard_calls, optimizer_notes, protocol_edits, without_step
 from .amp110_repeated_unscale import ERROR_TEXT
 
 KIND = HazardKind.UNSCALE_IN_ACCUMULATION
@@ -79,7 +79,7 @@ KIND = HazardKind.UNSCALE_IN_ACCUMULATION
 @rule("AMP111", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
-        if not accumulation.runs_without_step(file, found):
+        if not without_step.runs_without_step(file, found):
             continue
         call = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.unscale_(optimizer)")
         yield Finding(

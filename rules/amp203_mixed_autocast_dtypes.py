@@ -58,6 +58,7 @@ switch, that speaks of precision or hardware, and functions that are named after
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -68,6 +69,10 @@ from amplint.model import vocabulary
 from amplint.rule import MEDIUM, WARNING, File, Finding, rule
 
 _HALF = ("float16", "bfloat16")
+_CHOICE = (vocabulary.PRECISION_CHOICE, vocabulary.HARDWARE)
+"""What conditions and names say that choose a region; around calls only the first counts, as `gpu == 0` asks for a rank there."""
+_MAX_CALLERS = 2
+"""From a region to the function that is called for it, and to the function that calls that one."""
 
 
 @rule("AMP203", "mixed-autocast-dtypes", WARNING, MEDIUM, "0.1.0")
@@ -120,22 +125,39 @@ def _is_switched(file: File, region: cst.BaseExpression, other: cst.BaseExpressi
     return one != two and any(map(said.search, (*one, *two)))
 
 
-def _is_chosen(file: File, region: cst.CSTNode, other: cst.CSTNode) -> bool:
-    """Whether something decides that this region is entered and not the other one."""
+def _is_chosen(file: File, region: cst.CSTNode, other: cst.CSTNode, callers: int = _MAX_CALLERS) -> bool:
+    """Whether something decides that this region is entered and not the other one, around it or around the calls that lead to it."""
+    said = _CHOICE if callers == _MAX_CALLERS else _CHOICE[:1]
+    return _is_chosen_here(file, region, other, said) or _is_chosen_by_callers(file, region, other, callers)
+
+
+def _is_chosen_by_callers(file: File, region: cst.CSTNode, other: cst.CSTNode, callers: int) -> bool:
+    led = _led_to(file, region) if callers else []
+    others = [other, *_led_to(file, other)]
+    return bool(led) and all(any(_is_chosen(file, each, one, callers - 1) for one in others) for each in led)
+
+
+def _led_to(file: File, node: cst.CSTNode) -> list[cst.Call]:
+    """The calls in sight of the function that a node stands in."""
+    home = file.tree.function(node)
+    return file.flow.calls_of(home) if isinstance(home, cst.FunctionDef) else []
+
+
+def _is_chosen_here(file: File, region: cst.CSTNode, other: cst.CSTNode, said: tuple[re.Pattern[str], ...]) -> bool:
     below, around = region, [other, *file.tree.ancestors(other)]
     for above in file.tree.ancestors(region):
         if isinstance(above, cst.If) and below not in around:
-            if above in around or _says_choice(file.tree.text(above.test)):
+            if above in around or _says(said, file.tree.text(above.test)):
                 return True
         elif isinstance(above, (cst.IfExp, cst.Match)) and below not in around:
             return True
         elif isinstance(above, cst.Try) and below not in around and above in around:
             return True
-        elif isinstance(above, (cst.FunctionDef, cst.ClassDef)) and _says_choice(above.name.value):
+        elif isinstance(above, (cst.FunctionDef, cst.ClassDef)) and _says(said, above.name.value):
             return True
         below = above
     return False
 
 
-def _says_choice(text: str) -> bool:
-    return any(said.search(text) for said in (vocabulary.PRECISION_CHOICE, vocabulary.HARDWARE))
+def _says(said: tuple[re.Pattern[str], ...], text: str) -> bool:
+    return any(each.search(text) for each in said)

@@ -49,9 +49,7 @@ class FunctionCalls:
         if found is None:
             return None
         values = {arg.value: self._argument(arg) for arg in call.args}
-        return Provenance(
-            (self._run(found, call, at or call, values),), union(values.values()).as_argument().args, True
-        )
+        return Provenance((self._run(found, call, at or call, values),), union(values.values()).as_argument().args)
 
     def choose(self, call: cst.Call) -> Provenance | None:
         """Enter the graph of either of two functions between which a condition chooses; None for any other call.

@@ -24,6 +24,8 @@ _IN_PLACE_CLIPS = frozenset({"clamp_", "clip_"})
 SCALE_FREE = frozenset({"sign", "sign_", "sgn", "isfinite", "isnan", "isinf", "numel", "dim", "size"})
 """Methods and functions whose results are the same for any scale of a tensor."""
 _ADDING = frozenset({"add_", "sub_"})
+_MAX_CALLERS = 3
+"""From a function that clips to the one that calls it, and so on, so many times."""
 
 
 class GradientReader:
@@ -85,13 +87,19 @@ class GradientReader:
     def _insists(self, call: cst.Call) -> bool:
         """Whether a clip raises for gradients that are not finite, although nothing catches it or has asked for that before."""
         given = argument(call, 3, ("error_if_nonfinite",))
-        if given is None or constant(given) is not True:
-            return False
+        return given is not None and constant(given) is True and not self._is_met(call)
+
+    def _is_met(self, call: cst.Call, callers: int = _MAX_CALLERS) -> bool:
+        """Whether something reckons with an error of a call, around it or around every call in sight of its function."""
         around = list(self._program.tree.ancestors(call))
         tests = [each.test for each in around if isinstance(each, cst.If)]
         tried = [each for below, each in pairwise(around) if isinstance(each, cst.Try) and below is each.body]
         caught = any(_catches_runtime_errors(handler) for each in tried for handler in each.handlers)
-        return not caught and not any(map(_asks_for_finite, tests))
+        if caught or any(map(_asks_for_finite, tests)):
+            return True
+        home = self._program.tree.function(call)
+        led = self._program.flow.calls_of(home) if callers and isinstance(home, cst.FunctionDef) else []
+        return bool(led) and all(self._is_met(each, callers - 1) for each in led)
 
     def _whose(self, params: cst.BaseExpression | None) -> tuple[str, tuple[str, ...]]:
         """The optimizer that an expression of parameters names, or else the references that they come from."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from amplint.model.torch import layers
 from amplint.roles.roles import Roles
 from amplint.syntax.access_paths import displayed, elements, literal_key, path_of
 from amplint.syntax.call_arguments import given_by
@@ -80,6 +81,17 @@ class HeldObjects:
             if given is not None:
                 yield given
 
+    def made_by_holder(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """What the class of a holder gives to the attribute that an expression names: `net.optimizer` after `net = Net()`.
+
+        Args:
+            node: any expression.
+        """
+        if not isinstance(node, cst.Attribute) or path_of(node.value) in ("", "self"):
+            return []
+        infos = (self._classes.instance_of(_same_module(made)) for made in self._roles.values(node.value))
+        return [value for info in infos if info is not None for value in info.values(node.attr.value)]
+
     def is_wrapped(self, inner: cst.BaseExpression, wrapper: cst.BaseExpression) -> bool:
         """Whether the state of one object is that of another one which it keeps: `self._optim.state_dict()` of `Noam(...)`.
 
@@ -119,6 +131,17 @@ class HeldObjects:
         if not isinstance(pattern, cst.Tuple) or len(parts) != len(pattern.elements):
             return member
         return next(part for part, each in zip(parts, pattern.elements) if each.value is target)
+
+
+def _same_module(made: cst.BaseExpression) -> cst.BaseExpression:
+    """What a chain of methods begins with that give a module back: `Net()` of `Net().cuda()`."""
+    while (
+        isinstance(made, cst.Call)
+        and isinstance(made.func, cst.Attribute)
+        and made.func.attr.value in layers.SAME_MODULE
+    ):
+        made = made.func.value
+    return made
 
 
 def _field(made: cst.Call, info: ClassInfo, name: str) -> Iterator[cst.BaseExpression]:

@@ -80,7 +80,8 @@ class ObjectClasses:
         return self._class_of(instance, abroad, _MAX_NAMES)
 
     def method_of(self, instance: cst.BaseExpression, names: Sequence[str], abroad: bool) -> cst.FunctionDef | None:
-        """The method that a call on an object runs; of whichever class an option has it, where it is the same in all.
+        """The method that a call on an object runs; of whichever class an option or a list has it, where it is the same in all,
+        or does nothing in all others.
 
         Args:
             instance: the object.
@@ -93,7 +94,8 @@ class ObjectClasses:
         if len(infos) > 1 and any(each is not None and is_torchs(each) for each in infos):
             return None
         found = {next(filter(None, map(each.method, names)), None) if each is not None else None for each in infos}
-        return found.pop() if len(found) == 1 else None
+        acting = [each for each in found if each is None or len(found) == 1 or not is_only_announced(each)]
+        return acting[0] if len(acting) == 1 else None
 
     def _class_of(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
         return self._meant(self._classes_of(instance, abroad, names))
@@ -108,7 +110,7 @@ class ObjectClasses:
         """The classes that the object which an expression names may be of; None for those whose source is not at hand."""
         if path_of(instance) in ("", "self") or not names:
             return set()
-        values = self._objects(instance)
+        values = self._objects(instance) or self._elements(instance)
         if not values:
             return {self._annotated(instance, abroad)}
         if type(instance) is cst.Subscript:
@@ -159,6 +161,11 @@ class ObjectClasses:
         for value in values:
             found += self._told(value) if self._is_optional(self._param(value)) else [value]
         return found or values
+
+    def _elements(self, instance: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """What a loop takes out of collections that are written out: `[Stepper(a), Stepper(b)]`."""
+        sources = [each for source in self._roles.collections(instance) for each in self._roles.flow.meant(source)]
+        return [member for source in sources for member in displayed(source) if isinstance(member, cst.Call)]
 
     def _told(self, instance: cst.BaseExpression) -> list[cst.BaseExpression]:
         """What an expression is given where it stands; a parameter for which nothing else is told, or that may be left out,

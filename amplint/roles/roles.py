@@ -186,9 +186,11 @@ class Roles:
         yield from put
         for value in self.flow.values(node):
             element = element_of(value, node)
+            returned: list[cst.BaseExpression] = []
             if element is value and type(value) is cst.Call and type(node) is cst.Subscript and literal_key(node):
-                yield from self._of_returned(value, node)
-            if (not put or element is not value) and may_hold(value, node):
+                returned = list(self._of_returned(value, node))
+                yield from returned
+            if not returned and (not put or element is not value) and may_hold(value, node):
                 yield element
 
     def _of_returned(self, call: cst.Call, node: cst.Subscript) -> Iterator[cst.BaseExpression]:

@@ -143,6 +143,7 @@ class Steppers:
         if path_of(node) == "None" or not names:
             return set()
         values = list(self._roles.values(node)) or list(self.flow.given(node)) or self._roles.collections(node)
+        values = values or self._held.made_by_holder(node)
         found: set[int] = set()
         for value in values:
             part = self._part(value, path_of(node))
