@@ -126,7 +126,7 @@ def _is_switched(file: File, region: cst.BaseExpression, other: cst.BaseExpressi
 
 
 def _is_chosen(file: File, region: cst.CSTNode, other: cst.CSTNode, callers: int = _MAX_CALLERS) -> bool:
-    """Whether something decides that this region is entered and not the other one, around it or around the calls that lead to it."""
+    """Whether something decides that this region is entered and not the other one, around it or around calls that lead to it."""
     said = _CHOICE if callers == _MAX_CALLERS else _CHOICE[:1]
     return _is_chosen_here(file, region, other, said) or _is_chosen_by_callers(file, region, other, callers)
 

@@ -157,6 +157,7 @@ class Models:
             for caller in self._file.callees.callers(home):
                 given = given_by(caller, home, func.value)
                 found += self._file.roles.values(given) if given is not None else ()
+        found += [made for value in found if path_of(value) for made in self._file.roles.values(value)]
         return [_construction(value) for value in found if isinstance(value, cst.Call)]
 
     def own_region(self, call: cst.Call) -> Region | None:

@@ -11,9 +11,9 @@ from amplint.model.records import frozen
 from amplint.roles.held_objects import HeldObjects
 from amplint.roles.roles import Roles
 from amplint.roles.scaler_wrappers import ScalerWrappers
-from amplint.syntax.access_paths import called_name, path_of
+from amplint.syntax.access_paths import called_name, displayed, path_of
 from amplint.syntax.call_arguments import given_by, params_of
-from amplint.syntax.nodes import is_reference, within
+from amplint.syntax.nodes import is_reference, is_sequence, within
 from amplint.syntax.tree import Tree
 
 _MAX_CALLERS = 3
@@ -139,7 +139,9 @@ class Steppers:
         if isinstance(node, cst.BooleanOperation):
             return self._objects(node.left, names) | self._objects(node.right, names)
         if not path_of(node):
-            return {id(node)}
+            listed = displayed(node) if is_sequence(node) or isinstance(node, cst.Dict) else []
+            inside = listed if all(map(self._is_optimizer, listed)) else []
+            return {id(node)}.union(*(self._objects(each, names) for each in inside))
         if path_of(node) == "None" or not names:
             return set()
         values = list(self._roles.values(node)) or list(self.flow.given(node)) or self._roles.collections(node)
