@@ -24,6 +24,7 @@ from amplint.roles.step_pairs import StepPair
 from amplint.syntax.access_paths import elements, path_of
 from amplint.syntax.call_arguments import given_by
 from amplint.syntax.nodes import within
+from amplint.syntax.unused_arguments import used_arguments, uses
 
 _MAX_CALLERS = 3
 
@@ -221,17 +222,24 @@ class Checkpoints:
 
     def _gets_scaler(self, call: cst.Call, callee: Callee) -> bool:
         """Whether a helper is given a scaler: by the call, or by one of the object that it is a method of."""
-        calls = [call] if callee.made is None else [call, callee.made]
+        given = list(used_arguments(call, callee.node)) if call is not callee.made else []
+        if callee.made is not None:
+            info = self._classes.instance_of(callee.made) or self._classes.owner(callee.node)
+            init = info.method("__init__") if info is not None else None
+            made = (arg.value for arg in callee.made.args)
+            given += used_arguments(callee.made, init, info) if init is not None else made
+        calls: list[cst.Call] = []
         if callee.receiver is not None and callee.receiver != "self":
             own = f"{callee.receiver}."
-            calls += (each for each in self._tree.find(cst.Call) if path_of(each.func).startswith(own))
+            calls = [
+                each for each in self._tree.find(cst.Call) if path_of(each.func).startswith(own) and each is not call
+            ]
             kept = (each for each in self._tree.find(cst.Assign) if path_of(each.targets[0].target).startswith(own))
             if any(self.scaler_states.names(each.value) for each in kept):
                 return True
-        given = [
-            member for each in calls for arg in each.args for member in (arg.value, *self._helpers.members(arg.value))
-        ]
-        return any(self.scaler_states.names(node) for each in given for node in within(each)
+        given += [arg.value for each in calls for arg in each.args]
+        held = [member for each in given for member in (each, *self._helpers.members(each))]
+        return any(self.scaler_states.names(node) for each in held for node in within(each)
                    if isinstance(node, (cst.Name, cst.Attribute)))  # fmt: skip
 
     def _saved_by(self, call: cst.Call, callee: Callee) -> StepPair | None:
@@ -259,5 +267,6 @@ class Checkpoints:
         return [
             name
             for name in names
+            if uses(function, name)
             if vocabulary.SCALER_ITSELF.search(name) or (vocabulary.SCALER_STATE.search(name) and name in taken)
         ]

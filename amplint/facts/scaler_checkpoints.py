@@ -18,6 +18,7 @@ from amplint.roles.scaler_wrappers import ScalerWrappers
 from amplint.roles.step_pairs import Steppers
 from amplint.syntax.access_paths import called_name, elements, index_of, literal_key, path_of
 from amplint.syntax.nodes import is_reference, within
+from amplint.syntax.unused_arguments import used_arguments
 
 
 def wrappers_of(file: File) -> ScalerWrappers:
@@ -147,8 +148,10 @@ class ScalerStates:
             case cst.Call() if (asked := self._helped.of(node)) is not None:
                 return self._may_be_scaler(asked)
             case cst.Call() if path_of(node.func) == "dict" or says_save(node) or registers(node):
+                function = self._roles.flow.called(node)
+                used = set(used_arguments(node, function)) if function is not None else {arg.value for arg in node.args}
                 given = ((arg.keyword.value if arg.keyword is not None else "", arg.value) for arg in node.args)
-                return any(self._is_kept_under(key, value) for key, value in given)
+                return any(value in used and self._is_kept_under(key, value) for key, value in given)
         return False
 
     def _is_kept_under(self, key: str, value: cst.BaseExpression, bare: bool = True) -> bool:

@@ -86,6 +86,11 @@ class Saver:
 class Quick(Saver):
     pass
 
+class Hooked(Saver):
+    def __init__(self, path, model, optimizer, scaler):
+        self.path, self.model, self.optimizer = path, model, optimizer
+        self.register(scaler)
+
 class Whole(Saver):
     def save(self, epoch, scaler=None):
         self.dump({"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}, scaler)
@@ -105,6 +110,7 @@ class Whole(Saver):
         ("pass", "files.save(path, model, optimizer, **{'epoch': epoch})"),
         ("saver = files.Saver(path, model, optimizer)", "saver.save(epoch)"),
         ("saver = files.Quick(path, model, optimizer=optimizer)", "saver.save(epoch)"),
+        ("saver = files.Saver(path, model, optimizer, scaler)", "saver.save(epoch)"),
         ("saver = files.Quick(path, model, optimizer) if names else None", "saver.save(epoch)"),
         ("saver = files.Whole(path, model, optimizer)", "saver.save(epoch)"),
         ("kept = optimizer if names else None", "files.save_as(path, model, kept)"),
@@ -133,7 +139,7 @@ def test_a_helper_gets_an_optimizer_that_its_caller_was_given_or_none(tmp_path: 
         ("more = {'gs': scaler.state_dict()}", "files.save(path, model, optimizer, **more)"),
         ("saver = files.Saver(path, model)", "saver.save(epoch)"),
         ("saver = files.Saver(path, model, optimizer); saver.add(scaler)", "saver.save(epoch)"),
-        ("saver = files.Saver(path, model, optimizer, scaler)", "saver.save(epoch)"),
+        ("saver = files.Hooked(path, model, optimizer, scaler)", "saver.save(epoch)"),
         ("saver = files.Whole(path, model, optimizer)", "saver.save(epoch, scaler)"),
         ("other = torch.optim.SGD(model.parameters())", "files.save(path, model, other)"),
     ],
