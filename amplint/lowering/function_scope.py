@@ -18,6 +18,7 @@ from amplint.syntax.words import words
 
 OBJECTS = frozenset({"optimizer", "scaler", "scheduler"})
 """The roles whose references are followed through aliases."""
+_CONVERSIONS = frozenset({"float", "int", "str", "list", "tuple"})
 MAX_UNROLLED = 4
 """The elements of a literal collection of so many objects are told apart."""
 _COMPUTES = re.compile(
@@ -169,11 +170,12 @@ class FunctionScope:
         return self._run_over(node.value) if type(node) is cst.Name else iter(())
 
     def changing(self) -> frozenset[str]:
-        """The local names that are assigned inside a loop, or more than once."""
+        """The local names that are assigned inside a loop, or more than once; to convert a value (`limit = float(limit)`) does
+        not count."""
         loops = (cst.For, cst.While, cst.CompFor)
         changing = set()
         for name, bindings in self.bound.items():
-            nodes = [binding.node for binding in bindings if binding.node is not None]
+            nodes = [each.node for each in bindings if each.node is not None and not _converts(each.value, name)]
             around = [self.program.tree.enclosing(node, *loops, cst.FunctionDef) for node in nodes]
             if len(nodes) > 1 or any(isinstance(above, loops) for above in around):
                 changing.add(name)
@@ -274,3 +276,11 @@ def works_around(program: Program, function: cst.FunctionDef) -> bool:
     methods = (each.func for each in program.tree.inside(function, cst.Call))
     receivers = (each.value for each in methods if isinstance(each, cst.Attribute))
     return any(program.roles.of(each).role in OBJECTS for each in receivers)
+
+
+def _converts(value: cst.BaseExpression | None, name: str) -> bool:
+    """Whether a value is that of a name, as another type: `float(limit)`."""
+    match value:
+        case cst.Call(func=cst.Name(value=kind), args=[cst.Arg(value=cst.Name(value=given), star="")]):
+            return given == name and kind in _CONVERSIONS
+    return False

@@ -65,6 +65,13 @@ _STEPS = r"[Ss]caler|[Ss]ched|[Oo]ptim"
 _DEFINES_FACTORY = re.compile(rf"^[ \t]*(?:def|class) \w*(?:{_STEPS})\w*[(:]".encode(), re.MULTILINE)
 """A module that defines what is called like an optimizer, a schedule or a scaler may return an object of a class of another
 module that steps."""
+_DERIVED = re.compile(rb"^class \w+\([ \t]*(?:(\w+)\.(?:\w+\.)*)?(\w+)[ \t]*[,)]", re.MULTILINE)
+_IMPORT = re.compile(rb"^(?:from [.\w]+ import (?:\([^)]*\)|[^\n]*)|import [^\n]*)", re.MULTILINE)
+_PLAIN = re.compile(
+    rb"object|\w*(?:Module|Model|Net|Layer|Block|Loss|Dataset|Sampler|Transform|Config|Error|Exception|Enum|Function|Warning)"
+    rb"|nn|ABC|Protocol|NamedTuple|TypedDict|Optimizer|Action|Thread|Process|TestCase|dict|list|str|int|float|tuple|type"
+)
+"""Of the bases of classes: what no class that drives a training is called."""
 _WORDS = (
     r"^backward$", r"^step$", r"^scale$", r"^zero_grad$", r"^clip_grad", r"^grad$", r"LR|Lr[A-Z]|Sched", r"^param_groups$",
     r"^half$", r"^mixed_precision$", r"\.state_dict\(\)", r"save\w*\([^()]*\bopt", r"\bopt\w*\.load_state_dict\(",
@@ -161,14 +168,25 @@ def read_module(path: str, name: str, is_wrapper: bool, size: int, changed: int)
     package = path.endswith("__init__.py")
     telling = _tells(data)
     factory = not telling and b"return " in data and _DEFINES_FACTORY.search(data) is not None
-    if size > _LARGEST or not (is_wrapper or package or telling or factory or _DEFINES_HELPER.search(data)):
+    bases = frozenset[str]() if telling or is_wrapper else _bases_brought(data)
+    known = is_wrapper or package or telling or factory or bases or _DEFINES_HELPER.search(data)
+    if size > _LARGEST or not known:
         return digest, None
     try:
         source = Source.from_bytes(path, data)
-        words = None if is_wrapper else _WORDS if telling else (_HELPER, _STEPS, r"^step$") if factory else (_HELPER,)
+        others = (_HELPER, _STEPS, r"^step$") if factory else (_HELPER,)
+        heirs = (rf"^(?:{'|'.join(sorted(bases))})$",) if bases else ()
+        words = None if is_wrapper else _WORDS if telling else (*others, *heirs)
         return digest, Module(name, source, gate.parse(source.text), words)
     except (SourceError, SyntaxError, gate.TooDeep, limits.TextTooLong):
         return digest, None
+
+
+def _bases_brought(data: bytes) -> frozenset[str]:
+    """The bases of classes that a module imports, and that may drive a training: its classes hand on what those do."""
+    bases = {(home or base, base) for home, base in _DERIVED.findall(data) if not _PLAIN.fullmatch(base)}
+    imported = b" ".join(_IMPORT.findall(data)) if bases else b""
+    return frozenset(base.decode() for told, base in bases if re.search(rb"\b" + told + rb"\b", imported))
 
 
 def _tells(data: bytes) -> bool:
