@@ -41,6 +41,12 @@ def _awaits_step(grad: Grad, scaler: str) -> bool:
     return grad.unscaled_at >= 0 and not grad.stepped and grad.is_of(scaler)
 
 
+def _was_unscaled_among_others(grad: Grad, scaler: str) -> bool:
+    """Whether a scaler has unscaled gradients, to which losses of another scaler may have added as far as anybody sees."""
+    scaled = grad.kinds == {"scaled"} and scaler in {part.scaler for part in grad.parts}
+    return scaled and grad.unscaled_at >= 0 and not (grad.stepped or grad.onto_unscaled)
+
+
 def unscale(known: Known, state: ProtocolState, event: Unscale) -> Hazards:
     """`unscale_` a second time: with a backward pass in between, without, after an early exit, or after a branch that left the
     step and the update out; or a step without update."""
@@ -49,7 +55,7 @@ def unscale(known: Known, state: ProtocolState, event: Unscale) -> Hazards:
     stage, grad = state.stage(event.scaler, event.optimizer), state.grad(event.optimizer)
     if stage is None or stage.name == "stepped":
         return missing_update(state, event) or (unscaled_backward(known, state, event) if grad.unscaled_at < 0 else ())
-    if _awaits_step(grad, event.scaler):
+    if _awaits_step(grad, event.scaler) or _was_unscaled_among_others(grad, event.scaler):
         related = (("first", stage.site),)
         return (Hazard(HazardKind.REPEATED_UNSCALE, event.site, related, event.scaler, event.optimizer, (RAISES,)),)
     if stage.left_at >= 0 and grad.still_scaled and (stage.bad or not grad.onto_unscaled):
