@@ -189,6 +189,8 @@ LOOKS = _any(
 HARMLESS = _any(
     LOOKS.pattern,
     r"save|checkpoint|ckpt|write|dump|format|report|count|info|debug|warning|state_dict|learning_rate|(^|_)lr(_|$)|warm_?up|sched|"
+    r"^(wait_for_everyone|barrier|(all_)?gather\w*|pad_across_processes|get_tracker|init_trackers|free_memory|end_training)$|"
+    r"^(unwrap_model|to_device|main_process_first|verify_device_map|(set|check)_trigger)$|"
     r"get_scale|_(found|check)_inf_|is_enabled|param_groups|broadcast_optimizer|^(named_)?(buffers|modules|children)$|"
     r"^((named|master|trainable|all|get|iter|fp32|model|optimizer|optim)_)*param(eter)?s$",
 )

@@ -51,7 +51,8 @@ def returned_for(function: cst.FunctionDef, call: cst.Call, tree: Tree, names: N
             found = _first_return(function.body.body, chosen, tree)
         except _Asked as asked:
             value = given.get(asked.name)
-            values = _spelled_out(value, tree, names, _MAX_NAMES) if value is not None else ()
+            values = list(_spelled_out(value, tree, names, _MAX_NAMES)) if value is not None else []
+            values = values or list(_left_alone(function, asked.name, unpacked=value is None))
             waiting[:0] = [{**chosen, asked.name: each} for each in values]
         except _Undecided:
             continue
@@ -69,20 +70,32 @@ def only_return(function: cst.FunctionDef) -> cst.BaseExpression | None:
     return small.value if isinstance(small, cst.Return) else None
 
 
-def _given(function: cst.FunctionDef, call: cst.Call) -> dict[str, cst.BaseExpression | None]:
-    """What a call gives to the parameters of a function, or leaves at their defaults; None for what is not known."""
+def _given(function: cst.FunctionDef, call: cst.Call, bound: bool = False) -> dict[str, cst.BaseExpression | None]:
+    """What a call gives to the parameters of a function, or (bound) of a method of what it makes, or leaves at their defaults;
+    None for what is not known."""
     params = function.params
     ordered = [param.name.value for param in (*params.posonly_params, *params.params)]
-    given: dict[str, cst.BaseExpression | None] = {
-        param.name.value: param.default for param in (*params.posonly_params, *params.params, *params.kwonly_params)
-    }
+    given: dict[str, cst.BaseExpression | None] = {each.name.value: each.default for each in _params(function)}
     if any(arg.star for arg in call.args):
         given = dict.fromkeys(given)
-    free = iter(ordered)
+    free = iter(ordered[bound:])
     for arg in call.args:
         if not arg.star:
             given[arg.keyword.value if arg.keyword is not None else next(free, "")] = arg.value
     return given
+
+
+def _params(function: cst.FunctionDef) -> tuple[cst.Param, ...]:
+    params = function.params
+    return (*params.posonly_params, *params.params, *params.kwonly_params)
+
+
+def _left_alone(function: cst.FunctionDef, name: str, unpacked: bool) -> Iterator[object]:
+    """What a parameter is as long as nobody asks for something else: of an argument that the text does not tell, a switch that
+    is off or on by default; of arguments that are unpacked, None, too."""
+    default = next((each.default for each in _params(function) if each.name.value == name), None)
+    if isinstance(default, cst.Name) and default.value in ("True", "False", *(["None"] if unpacked else [])):
+        yield {"True": True, "False": False}.get(default.value)
 
 
 def _spelled_out(value: cst.BaseExpression, tree: Tree, names: Names, depth: int) -> Iterator[object]:
@@ -135,12 +148,30 @@ def _assigned(value: cst.BaseExpression, tree: Tree, names: Names) -> list[cst.B
     bound = names.bindings(value.value, value) if isinstance(value, cst.Name) else []
     if not bound:
         return [value]
+    if len(bound) == 1 and isinstance(bound[0].node, cst.Param):
+        return list(_asked_of(bound[0].node, tree))
     found: list[cst.BaseExpression] = []
     for each in bound:
         if each.value is None or each.node is None:
             return []
         found = [*found, each.value] if _is_in_a_branch(each.node, tree) else [each.value]
     return found
+
+
+def _asked_of(param: cst.Param, tree: Tree) -> Iterator[cst.BaseExpression]:
+    """What a parameter may be: its default, and what the calls of its function, or of its class, in the same file give it."""
+    if param.default is not None and path_of(param.default) != "None":
+        yield param.default
+    function = tree.enclosing(param, cst.FunctionDef)
+    if not isinstance(function, cst.FunctionDef):
+        return
+    around = tree.enclosing(function, cst.ClassDef) if function.name.value == "__init__" else function
+    name = around.name.value if isinstance(around, (cst.ClassDef, cst.FunctionDef)) else ""
+    called = (call for call in tree.find(cst.Call, around=tree.root(function)) if called_name(call) == name)
+    for call in called:
+        value = _given(function, call, bound=isinstance(around, cst.ClassDef)).get(param.name.value)
+        if value is not None and value is not param.default and path_of(value) != param.name.value:
+            yield value
 
 
 def _put_there(asked: cst.Attribute, tree: Tree) -> Iterator[cst.BaseExpression]:

@@ -1,4 +1,4 @@
-"""Options of the command line that a file declares: what a user may choose for one."""
+"""Options that a file declares, on the command line or as the fields of a class: what a user may choose for one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def values(option: cst.Attribute, tree: Tree) -> Iterator[object]:
     """What an option may be: one of its choices, or what it is by default; nothing where its file does not say so.
 
     Args:
-        option: the attribute of the parsed arguments.
+        option: the attribute of the parsed arguments, or of a configuration.
         tree: the file, with those that it leads to.
     """
     name = option.attr.value
@@ -29,6 +29,23 @@ def values(option: cst.Attribute, tree: Tree) -> Iterator[object]:
         if called_name(call) == "add_argument" and name in _attributes(call):
             given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
             yield from _literals(given, tree)
+    for field in tree.find(cst.AnnAssign, around=tree.root(option)):
+        at_class_level = isinstance(tree.enclosing(field, cst.ClassDef, cst.FunctionDef), cst.ClassDef)
+        if at_class_level and isinstance(field.target, cst.Name) and field.target.value == name:
+            yield from _default_of(field, tree)
+
+
+def _default_of(field: cst.AnnAssign, tree: Tree) -> Iterator[object]:
+    """What a field is where nobody gives it a value, if a literal says so: `precision: str = "fp16"`."""
+    value = field.value
+    if isinstance(value, cst.Call) and called_name(value) == "field":
+        value = next(
+            (arg.value for arg in value.args if arg.keyword is not None and arg.keyword.value == "default"), None
+        )
+    try:
+        yield from [spelled(value, tree)] if value is not None else ()
+    except Unspelled:
+        return
 
 
 def _attributes(call: cst.Call) -> Iterator[str]:

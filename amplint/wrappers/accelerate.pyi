@@ -58,3 +58,15 @@ class Scaling:
 
     def save_state(self, output_dir=None):
         torch.save(self.scaler.state_dict(), f"{output_dir}/scaler.pt")
+
+    def gather(self, tensor):
+        return tensor
+
+    def gather_for_metrics(self, input_data, use_gather_object=False):
+        return input_data
+
+    def reduce(self, tensor, reduction="sum", scale=1.0):
+        return tensor
+
+    def unwrap_model(self, model, keep_fp32_wrapper=True, keep_torch_compile=True):
+        return model
