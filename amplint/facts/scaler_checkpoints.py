@@ -222,8 +222,12 @@ class ScalerStates:
         return [call for call, owner in may_be if not self._are_made_apart(owner, scaler)]
 
     def key_of(self, scaler: cst.BaseExpression) -> str:
-        """The key from which the file loads the state of a scaler; empty when that cannot be told."""
+        """The key from which the file loads the state of a scaler, or a helper that it is given to under that name
+        (`restore(path, optimizer=optimizer, scaler=scaler)`); empty when that cannot be told."""
         keys = {literal_key(call.args[0].value) for call in self.loads_of(scaler)}
+        loaders = (call for call in self._tree.find(cst.Call) if vocabulary.LOADS.search(called_name(call)))
+        given = (arg for call in loaders for arg in call.args if path_of(arg.value) == path_of(scaler) != "")
+        keys = keys or {arg.keyword.value for arg in given if arg.keyword is not None}
         return keys.pop() if len(keys) == 1 else ""
 
     def loads(self, key: str) -> list[tuple[cst.Call, cst.BaseExpression]]:

@@ -172,7 +172,7 @@ SAVES = _any("save|dump|checkpoint|ckpt|snapshot|serialize")
 """Functions that write a checkpoint, unless they also are `LOADS` or `FINDS`."""
 SAVER = _any(r"check_?pointer|(^|_)saver$|(checkpoint|ckpt)(_?manager|_?io|_?handler|_?saver)")
 """Objects that save the state of a run."""
-LOADS = _any("load|resume|restore|recover|set_state")
+LOADS = _any("load|resume|restore|recover|restart|set_state|from_(the_)?(checkpoint|ckpt|snapshot)")
 """Functions that read one, or put back what was read."""
 FINDS = _any("exists|remove|latest|find|log$|print|info")
 """Functions that look for one, delete it, or tell of it."""

@@ -52,7 +52,7 @@ class Steppers:
         return [pair for pair in pairs if self._wrappers.around(pair.call) is None]
 
     def _stepped(self, call: cst.Call) -> Iterator[StepPair]:
-        given = [arg.value for arg in call.args if is_reference(arg.value)]
+        given = [value for arg in call.args if is_reference(value := _unless_left_out(arg.value))]
         if type(call.func) is cst.Attribute and call.func.attr.value == "step" and given:
             if self._is_scaler(call.func.value):
                 yield StepPair(call.func.value, given[0], call)
@@ -167,6 +167,14 @@ class Steppers:
                 given = given_by(call, home, name.value)
                 if given is not None:
                     yield given
+
+
+def _unless_left_out(value: cst.BaseExpression) -> cst.BaseExpression:
+    """What an argument is if it is not None: `scaler` of `scaler if fp16 else None`."""
+    match value:
+        case cst.IfExp(body=body, orelse=cst.Name(value="None")) | cst.IfExp(body=cst.Name(value="None"), orelse=body):
+            return body
+    return value
 
 
 def last_part(path: str) -> str:
