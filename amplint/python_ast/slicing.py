@@ -24,6 +24,8 @@ _PROTOCOL_WORDS = (
 
 
 _SCALER = re.compile("[Ss]caler")
+_STEPPED = re.compile(r"\.step\(\s*(?:\w+\.)*(\w*opt\w*)\s*\)")
+"""Something that a scaler steps, by a name for optimizers, which may be that of options elsewhere."""
 _LOSS = re.compile("loss|criterion", re.IGNORECASE)
 _HALF = re.compile("^b?float16$|^half$")
 _DECLARES = "add_argument"
@@ -56,7 +58,7 @@ def relevant_rows(
     if not entered and not any(unit.marked or any(method.marked for method in unit.methods) for unit in units):
         return []
     told = bool(libraries.told_in(data))
-    _keep(units, told, entered)
+    _keep(units, told, entered, frozenset(_STEPPED.findall(source.text)))
     rows: set[int] = set()
     for unit in units:
         if unit.kept:
@@ -93,17 +95,18 @@ def _declares(statement: ast.stmt) -> bool:
     return False
 
 
-def _keep(units: list[StatementUnit], told: bool, entered: frozenset[str]) -> None:
+def _keep(units: list[StatementUnit], told: bool, entered: frozenset[str], stepped: frozenset[str]) -> None:
     """Mark what matters, until nothing new is named.
 
     Args:
         units: the statements of the file.
         told: whether the text tells a library to scale.
         entered: what other files name.
+        stepped: the names of what is stepped.
     """
     words = frozenset().union(*(unit.all_words for unit in units))
     trains = told or "backward" in words or any(_SCALER.search(word) for word in words)
-    protocol = frozenset(filter(pattern(_PROTOCOL_WORDS).search, words)) if trains else frozenset[str]()
+    protocol = stepped.union(filter(pattern(_PROTOCOL_WORDS).search, words)) if trains else frozenset[str]()
     follows = (
         trains or bool(entered) or "grad" in words or any(_LOSS.search(word) or _HALF.search(word) for word in words)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from project import check, codes, project
+from project import check, codes, found_in, project
 
 TRAIN = """
 import torch
@@ -399,3 +399,35 @@ def test_a_state_in_what_a_helper_is_given_is_no_checkpoint_of_its_own(tmp_path:
     )
     root = project(tmp_path, files=both, train=training("import files", save))
     assert found(root) == [("AMP114", CALL)]
+
+
+MANAGER = """
+import torch
+
+class Manager:
+    def save(self, net, opt):
+        torch.save({"net": net.state_dict(), "opt": opt.state_dict()}, "latest.pt")
+"""
+TRAINER = """
+import torch
+from manager import Manager
+
+class Trainer:
+    def __init__(self, net, opt):
+        self.net, self.opt, self.manager = net, opt, Manager()
+        self.scaler = torch.amp.GradScaler("cuda")
+
+    def keep(self):
+        self.manager.save(net=self.net, opt=self.opt)
+
+    def step(self, data):
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = self.net(data).mean()
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.opt)
+        self.scaler.update()
+"""
+
+
+def test_an_optimizer_may_be_called_as_options_are(tmp_path: Path) -> None:
+    assert "train.py:11 AMP114" in found_in(project(tmp_path, manager=MANAGER, train=TRAINER))
