@@ -401,14 +401,14 @@ def test_a_state_in_what_a_helper_is_given_is_no_checkpoint_of_its_own(tmp_path:
     assert found(root) == [("AMP114", CALL)]
 
 
-MANAGER = """
+OPT_MANAGER = """
 import torch
 
 class Manager:
     def save(self, net, opt):
         torch.save({"net": net.state_dict(), "opt": opt.state_dict()}, "latest.pt")
 """
-TRAINER = """
+OPT_TRAINER = """
 import torch
 from manager import Manager
 
@@ -430,4 +430,4 @@ class Trainer:
 
 
 def test_an_optimizer_may_be_called_as_options_are(tmp_path: Path) -> None:
-    assert "train.py:11 AMP114" in found_in(project(tmp_path, manager=MANAGER, train=TRAINER))
+    assert "train.py:11 AMP114" in found_in(project(tmp_path, manager=OPT_MANAGER, train=OPT_TRAINER))
