@@ -23,11 +23,18 @@ def bounds_of(op: str, operand: Tensor) -> tuple[float, float]:
     if op in ("exp", "exp2"):
         return _exp(operand.low), _exp(operand.high)
     if op in ("sum", "prod", "cumsum", "cumprod"):
-        return (0.0 if operand.low >= 0 else -math.inf), math.inf
+        least = 1.0 if op == "sum" and _reaches_one(operand) else 0.0
+        return (least if operand.low >= 0 else -math.inf), math.inf
     if op == "neg":
         return -operand.high, -operand.low
     low, high = OPERATORS[op].range if op in OPERATORS else (-math.inf, math.inf)
     return (low, max(operand.high, 0.0)) if op == "relu" else (low, high)
+
+
+def _reaches_one(operand: Tensor) -> bool:
+    """Whether a tensor is the exponential of one from which its own maximum was taken: `exp(x - x.max())`."""
+    inside = operand.maker.operand if operand.maker is not None and operand.maker.op in ("exp", "exp2") else None
+    return inside is not None and inside.high == 0.0 and inside.maker is not None and inside.maker.op == "sub"
 
 
 def _exp(value: float) -> float:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from amplint.model.events import Region
 from amplint.model.records import frozen
-from amplint.model.torch.operators import Policy, policy
+from amplint.model.torch.operators import Kind, Policy, of_kind, policy
 
 FLOAT16, BFLOAT16, FLOAT32, FLOAT64 = "float16", "bfloat16", "float32", "float64"
 INTEGER, BOOL, UNKNOWN = "int", "bool", "?"
@@ -118,6 +118,9 @@ def lifted(op: str, region: Region | None) -> bool:
 
 _WIDTH = {BOOL: 0, INTEGER: 1, FLOAT16: 2, BFLOAT16: 2, EITHER_HALF: 2, FLOAT32: 3, FLOAT64: 4}
 
+_ONE_DTYPE = of_kind(Kind.PRODUCT) - {"outer", "addr", "chain_matmul"}
+"""Operations that refuse operands of different dtypes outside of autocast (tried on PyTorch 2.13)."""
+
 
 def promoted(dtypes: Iterable[str]) -> str:
     """The dtype of an operation on tensors of these dtypes; unknown as soon as one of them is, except beside float64."""
@@ -131,6 +134,12 @@ def promoted(dtypes: Iterable[str]) -> str:
     if found >= HALF:
         return FLOAT32
     return max(found, key=_WIDTH.__getitem__)
+
+
+def _shared(dtypes: tuple[str, ...]) -> str:
+    """The dtype of a product, whose operands have one and the same, or it raises: that of those which is known."""
+    known = set(dtypes) - {UNKNOWN}
+    return known.pop() if len(known) == 1 else promoted(dtypes)
 
 
 def active(region: Region | None) -> bool:
@@ -156,7 +165,7 @@ def result_dtype(
     if in_place:
         return given[0] if given else UNKNOWN
     if region is None or not active(region):
-        return promoted(given)
+        return _shared(given) if op in _ONE_DTYPE else promoted(given)
     rule = policy(op, region.device)
     if rule is None or rule is Policy.BANNED:
         return UNKNOWN
