@@ -51,9 +51,10 @@ the change to bfloat16 is shown instead, if nothing else in the file is float16:
 has fewer digits.
 
 ## Limitations
-If a scaler that may scale the loss, or a framework with its own, is in sight, the file is left to the other rules, unless
-an option leaves the scaler out in a function whose regions are always on, and no device decides. A backward pass without an optimizer step is taken for a test or a benchmark, and what is called a test, a measurement or a
-check for memory trains nothing.
+If a scaler that may scale the loss, or a framework with its own, is in sight, the file is left to the other rules,
+unless an option leaves the scaler out in a function whose regions are always on, and no device decides. A backward pass
+without an optimizer step is taken for a test or a benchmark, and what is called a test, a measurement or a check for
+memory trains nothing.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling

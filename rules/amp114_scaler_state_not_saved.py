@@ -91,6 +91,7 @@ from amplint.facts.given_trainers import GivenTrainers
 from amplint.facts.inherited_savers import InheritedSavers
 from amplint.facts.rebuilt_scalers import RebuiltScalers
 from amplint.facts.resume_checkpoints import Checkpoints, Incomplete
+from amplint.facts.returned_states import ReturnedStates
 from amplint.facts.steps_abroad import StepsAbroad
 from amplint.facts.trial_code import Trials
 from amplint.model.observables import RESUMED, Observable
@@ -205,6 +206,9 @@ def _unrestored(file: File) -> Iterator[Finding]:
 
 def _related(file: File, each: Incomplete) -> tuple[Related, ...]:
     pair = file.related("the scaler goes with this optimizer", each.pair.call)
+    saver = file.fact(ReturnedStates).saver_abroad(each.state) if each.state is not None else None
+    if saver is not None:
+        return (*pair, *file.related("saved by this function", saver.name))
     if each.helper is None or not _is_abroad(file, each):
         return pair
     return (*pair, *file.related("saved by this function", each.helper.name))

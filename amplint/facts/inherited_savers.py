@@ -66,9 +66,14 @@ class InheritedSavers:
         """What the methods of a class of another file take the state of."""
         if self._tree.root(base.node) is self._tree.module:
             return frozenset()
-        methods = base.methods.values()
-        takers = (each for each in methods if any(map(takes_state, self._tree.inside(each, cst.Call))))
-        return frozenset(path for each in takers for path in states_taken(each))
+        taken: set[str] = set()
+        for method in base.methods.values():
+            calls = list(self._tree.inside(method, cst.Call))
+            if any(map(takes_state, calls)):
+                taken.update(states_taken(method))
+            elif any(map(says_save, calls)):
+                taken.update(self._helpers.taken(method))
+        return frozenset(taken)
 
     def _members(self, info: ClassInfo, lists: frozenset[str]) -> frozenset[str]:
         """What a class puts into some lists."""
@@ -95,7 +100,18 @@ class InheritedSavers:
             return None
         taken = (each for each in inherited if not names.isdisjoint(self._helpers.taken(each)))
         saved = any(says_save(node) for each in taken for node in within(each))
-        return takers[0] if takers and (saved or self._is_given_away(info)) else None
+        if takers and (saved or self._is_given_away(info)):
+            return takers[0]
+        return next((each for each in inherited if self._saves_through_helper(each, names)), None)
+
+    def _saves_through_helper(self, method: cst.FunctionDef, names: set[str]) -> bool:
+        """Whether a method gives an optimizer to a helper that saves its state: `self.files.save(path, self.optimizer)`."""
+        for call in self._tree.inside(method, cst.Call):
+            given = {path_of(arg.value) for arg in call.args} if says_save(call) else set()
+            callee = self._helpers.callee(call) if not names.isdisjoint(given) and "self" not in given else None
+            if callee is not None and not self._helpers.keeps_scaler(callee.node):
+                return any(path_of(each) in names for each in self._helpers.given(call, callee))
+        return False
 
     def _is_told_there(self, info: ClassInfo, saver: cst.FunctionDef, scaler: str) -> bool:
         """Whether the file of an inherited method has the scaler and its steps before its eyes: it tells of the checkpoint."""

@@ -51,7 +51,11 @@ class StepsAbroad:
 
     def _holders(self, optimizer: cst.BaseExpression) -> Iterator[tuple[str, ClassInfo, str]]:
         """The objects that hold an optimizer: what names each, its class in another file, and the attribute."""
-        if isinstance(optimizer, cst.Attribute):
+        if isinstance(optimizer, cst.Attribute) and path_of(optimizer.value) == "self":
+            own = self._classes.owner(optimizer)
+            if own is not None and any(map(self._is_abroad, own.lineage[1:])):
+                yield "self", own, optimizer.attr.value
+        elif isinstance(optimizer, cst.Attribute):
             for holder in (optimizer.value, *self._steppers.flow.given(optimizer.value)):
                 info = self._objects.class_of(holder)
                 if info is not None and self._is_abroad(info):

@@ -56,6 +56,9 @@ _IN_CODE = {
 _RUNS_STEP = r"self\.\w*(?:train|run|optimi[sz]e|fit)\w*(?:step|batch|iter\w*|parameters)\("
 """A loop around what a class that is derived from this one may do with AMP."""
 _DEFINES_LOOP = re.compile(_RUNS_STEP.encode())
+_HANDS_TO_SAVER = r"save\w*\([^()]*\bopt"
+_DEFINES_SAVER = re.compile(_HANDS_TO_SAVER.encode())
+"""What gives an optimizer to a function that saves it."""
 _HELPER = r"(?<![a-z])(?:amp|ctx)(?![a-z])|(?<!null)context(?!lib|var)"
 _DEFINES_HELPER = re.compile(
     rb"^[ \t]*def (?:\w*_)?(?:amp|ctx|context)(?:_\w*)?\((?=[^\0]*\breturn \w+\()", re.MULTILINE
@@ -74,10 +77,10 @@ _PLAIN = re.compile(
 """Of the bases of classes: what no class that drives a training is called."""
 _WORDS = (
     r"^backward$", r"^step$", r"^scale$", r"^zero_grad$", r"^clip_grad", r"^grad$", r"LR|Lr[A-Z]|Sched", r"^param_groups$",
-    r"^half$", r"^mixed_precision$", r"\.state_dict\(\)", r"save\w*\([^()]*\bopt", r"\bopt\w*\.load_state_dict\(",
-    r"add_argument\([^()]*precision", _RUNS_STEP,
+    r"^half$", r"^mixed_precision$", r"\.state_dict\(\)", _HANDS_TO_SAVER, r"\bopt\w*\.load_state_dict\(",
+    r"add_argument\([^()]*precision", r"save\(\s*self\.\w+\(", _RUNS_STEP,
 )  # fmt: skip
-"""Besides the words of AMP itself: what a statement of a module is parsed for; the last five, as running text."""
+"""Besides the words of AMP itself: what a statement of a module is parsed for; the last six, as running text."""
 
 
 class Module:
@@ -194,4 +197,4 @@ def _tells(data: bytes) -> bool:
     words = (word for word in _TELLING if word in data)
     if any(word not in _IN_CODE or _IN_CODE[word].search(data) is not None for word in words):
         return True
-    return _DEFINES_LOOP.search(data) is not None
+    return any(each.search(data) is not None for each in (_DEFINES_LOOP, _DEFINES_SAVER))

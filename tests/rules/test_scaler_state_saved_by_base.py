@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from project import check, codes, only, project
+from project import check, codes, found_in, only, project
 
 BASE = """
 import torch
@@ -163,3 +163,135 @@ def test_a_base_class_that_steps_through_the_scaler_itself_tells_of_its_checkpoi
     assert codes(project(tmp_path / "both", base=base, train=other), "train.py") == []
     assert codes(project(tmp_path / "both", base=base, train=other), "base.py") == ["AMP114"]
     assert codes(project(tmp_path / "one", base=plain, train=other), "train.py") == ["AMP114"]
+
+
+TEMPLATE = """
+import torch
+
+class Base:
+    def fit(self):
+        for epoch in range(10):
+            self.run_epoch(epoch)
+            self.keep("last.pt")
+
+    def keep(self, path):
+        torch.save({kept}, path)
+
+    def snapshot(self):
+        raise NotImplementedError
+"""
+HEIR = """
+import torch
+from base import Base
+
+class Heir(Base):
+    def __init__(self, model):
+        self.model = model
+        self.optimizer = torch.optim.Adam(model.parameters())
+        self.scaler = torch.amp.GradScaler("cuda")
+
+    def run_epoch(self, epoch):
+        for batch in self.loader:
+            with torch.autocast("cuda", dtype=torch.float16):
+                loss = self.model(batch)
+            self.optimizer.zero_grad()
+            self.scaler.scale(loss).backward()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+
+    def snapshot(self):
+        return {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "lacks"),
+    [
+        ("self.snapshot()", True),
+        ('{{**self.snapshot(), "scaler": self.scaler.state_dict()}}', False),
+        ("self.model.state_dict()", False),
+    ],
+)
+def test_a_base_saves_what_its_heirs_return(tmp_path: Path, kept: str, lacks: bool) -> None:
+    root = project(tmp_path, base=TEMPLATE.format(kept=kept), heir=HEIR)
+    assert ("heir.py:21 AMP114" in found_in(root)) is lacks
+
+
+STEPPING = """
+import torch
+
+class Base:
+    def fit(self):
+        self.scaler = torch.amp.GradScaler("cuda")
+        self.optimizer = torch.optim.Adam(self.model.parameters())
+        for epoch in range(10):
+            for batch in self.loader:
+                with torch.autocast("cuda", dtype=torch.float16):
+                    loss = self.model(batch)
+                self.optimizer.zero_grad()
+                self.scaler.scale(loss).backward()
+                self.scaler.step(self.optimizer)
+                self.scaler.update()
+            self.evaluate(epoch)
+"""
+SAVING = """
+import torch
+from base import Base
+
+class Heir(Base):
+    def evaluate(self, epoch):
+        states = {{"model": self.model.state_dict(), "optimizer": self.{optimizer}.state_dict(){more}}}
+        torch.save(states, "last.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "more", "lacks"),
+    [("optimizer", "", True), ("other", "", False), ("optimizer", ', "scaler": self.scaler.state_dict()', False)],
+)
+def test_an_heir_saves_what_its_base_steps(tmp_path: Path, optimizer: str, more: str, lacks: bool) -> None:
+    root = project(tmp_path, base=STEPPING, heir=SAVING.format(optimizer=optimizer, more=more))
+    assert ("heir.py:7 AMP114" in found_in(root)) is lacks
+
+
+FILES = """
+import torch
+
+class Files:
+    def save(self, net, optimizer{more}):
+        torch.save({{"net": net.state_dict(), "opt": optimizer.state_dict(){kept}}}, "latest.pt")
+"""
+THROUGH = """
+from files import Files
+
+class Base:
+    def __init__(self, net, opt):
+        self.net, self.opt, self.files = net, opt, Files()
+
+    def keep(self):
+        self.files.save(net=self.net, optimizer=self.opt{given})
+"""
+STEPPER = """
+import torch
+from base import Base
+
+class Heir(Base):
+    def __init__(self, net, opt):
+        super().__init__(net, opt)
+        self.scaler = torch.amp.GradScaler("cuda")
+
+    def step(self, batch):
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = self.net(batch).mean()
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.opt)
+        self.scaler.update()
+"""
+
+
+@pytest.mark.parametrize("scaler", ["", "scaler"])
+def test_a_base_saves_through_an_object_of_a_third_file(tmp_path: Path, scaler: str) -> None:
+    files = FILES.format(more=", scaler" if scaler else "", kept=', "scaler": scaler.state_dict()' if scaler else "")
+    through = THROUGH.format(given=", scaler=self.scaler" if scaler else "")
+    root = project(tmp_path, files=files, base=through, heir=STEPPER)
+    assert ("heir.py:14 AMP114" in found_in(root)) is not bool(scaler)
