@@ -108,6 +108,9 @@ _NOT_CLEAR = "where the state could be loaded is not clear here"
 _HELD = r"\.\w*optim\w*\.state_dict\("
 """What saves a trainer of another file may speak of no scaler itself."""
 
+_GIVEN = r"save\w*\(.*\.optim\w*[,)]"
+"""What gives it to a helper that saves, likewise."""
+
 
 @rule(
     "AMP114",
@@ -116,7 +119,7 @@ _HELD = r"\.\w*optim\w*\.state_dict\("
     MEDIUM,
     "0.1.0",
     fix=SAFE,
-    triggers=(_HELD,),
+    triggers=(_HELD, _GIVEN),
     observable=Observable(RESUMED),
 )
 def check(file: File) -> Iterator[Finding]:
@@ -182,9 +185,9 @@ def _stepped_abroad(file: File) -> Iterator[Finding]:
 
 def _of_given_trainers(file: File) -> Iterator[Finding]:
     for each in file.fact(GivenTrainers).found:
-        if not file.fact(Trials).is_in_one(each.state.place):
+        if not file.fact(Trials).is_in_one(each.place):
             yield Finding(
-                file.range(each.state.place),
+                file.range(each.place),
                 "The checkpoint holds the state of the optimizer, but not that of its `GradScaler`",
                 note=_NOTE,
                 fix=NoFix("a part of the defect is in another file"),

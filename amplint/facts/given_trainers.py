@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import libcst as cst
 
 from amplint.facts.driving_facts import trains
-from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState
+from amplint.facts.optimizer_checkpoints import OptimizerStates
 from amplint.facts.returned_states import ReturnedStates
+from amplint.facts.save_helpers import SaveHelpers
 from amplint.facts.scaler_checkpoints import steppers_of
 from amplint.facts.steps_abroad import speaks_of
 from amplint.file import File
@@ -19,9 +21,10 @@ from amplint.syntax.access_paths import path_of
 
 @frozen
 class TakenFromTrainer:
-    """The state of an optimizer of a trainer, and the fact that a trainer of this name steps it through a scaler."""
+    """Where the state of an optimizer of a trainer is taken, or given to a helper that takes it; and the fact that something
+    steps it through a scaler, in a trainer of this name."""
 
-    state: SavedState
+    place: cst.BaseExpression
     needs: str
 
 
@@ -32,21 +35,35 @@ class GivenTrainers:
         self._tree, self._names, self._classes = file.tree, file.names, file.classes
         self._objects, self._roles = file.callees.objects, file.roles
         self._states, self._returned = file.fact(OptimizerStates), file.fact(ReturnedStates)
-        self._steppers = file.fact(steppers_of)
+        self._steppers, self._helpers = file.fact(steppers_of), file.fact(SaveHelpers)
 
     @cached_property
     def found(self) -> tuple[TakenFromTrainer, ...]:
         """The first state of each dict or file, in source order, where the file speaks of no scaler."""
         found: dict[int, TakenFromTrainer] = {}
-        for state in self._states.found:
-            if state.open or not (state.saved or self._returned.are_saved(state)):
-                continue
-            optimizer = state.optimizer
+        for place, optimizer in (*self._taken_here(), *self._taken_by_helpers()):
             if isinstance(optimizer, cst.Attribute) and self._is_given(optimizer.value):
                 holder = path_of(optimizer.value).rpartition(".")[2].strip("_")
-                taken = TakenFromTrainer(state, trains(holder.lower(), optimizer.attr.value))
-                found.setdefault(id(state.place), taken)
+                needed = trains(holder.lower(), optimizer.attr.value)
+                found.setdefault(id(place), TakenFromTrainer(place, needed))
         return () if found and self._speaks_of_scalers else tuple(found.values())
+
+    def _taken_here(self) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+        """The optimizers whose states are put into something that is saved, each with the place of that."""
+        for state in self._states.found:
+            if not state.open and (state.saved or self._returned.are_saved(state)):
+                yield state.place, state.optimizer
+
+    def _taken_by_helpers(self) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+        """The optimizers that helpers of other files are given, and save without a scaler; each with the call."""
+        for call in self._tree.find(cst.Call):
+            given = (arg.value for arg in call.args if isinstance(arg.value, cst.Attribute))
+            callee = self._helpers.callee(call) if any(map(self._names_optimizer, given)) else None
+            if callee is not None and not self._helpers.keeps_scaler(callee.node):
+                yield from ((call, each) for each in self._helpers.given(call, callee) if self._names_optimizer(each))
+
+    def _names_optimizer(self, node: cst.BaseExpression) -> bool:
+        return isinstance(node, cst.Attribute) and vocabulary.OPTIMIZER.search(node.attr.value) is not None
 
     @property
     def _speaks_of_scalers(self) -> bool:

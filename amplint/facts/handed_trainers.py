@@ -1,4 +1,5 @@
-"""Objects that step an optimizer through a scaler of their own, and hand themselves to others, which may save their state."""
+"""Objects that step an optimizer through a scaler of their own, and hand themselves to others, which may save their state; and
+hooks that step that of a trainer so."""
 
 from __future__ import annotations
 
@@ -38,6 +39,10 @@ class HandedTrainers:
         for info in filter(self._is_handed_out, self._file.classes.own):
             for optimizer, step in self._scalers.steps(info):
                 yield trains(_WORDS.findall(info.name)[-1].lower(), optimizer), step
+
+        for info in self._file.classes.own:
+            for holder, optimizer, step in self._scalers.steps_of_given(info):
+                yield trains(holder.strip("_").lower(), optimizer), step
 
     def _is_handed_out(self, info: ClassInfo) -> bool:
         """Whether an object of a class gives itself to something: `callback.begin(self)`."""

@@ -21,6 +21,8 @@ class ClassInfo:
         names: what the names of its file mean.
         lookup: finds a base class by its qualified name; None where its source is not at hand.
         inert: the names of its methods that are left out, since nothing of AMP is in them.
+        idle: whether a base of a qualified name, of which nothing is found, is in a file of the project all the same: in one that
+            holds nothing of AMP.
     """
 
     def __init__(
@@ -29,10 +31,11 @@ class ClassInfo:
         names: Names,
         lookup: Callable[[str], ClassInfo | None],
         inert: frozenset[str] = frozenset(),
+        idle: Callable[[str], bool] = lambda name: False,
     ) -> None:
         self.node = node
         self.name = node.name.value
-        self._lookup = lookup
+        self._lookup, self._idle = lookup, idle
         self.inert = inert
         self.base_names = frozenset().union(*(names.resolve(base.value) for base in node.bases if not base.keyword))
         self.methods: dict[str, cst.FunctionDef] = {}
@@ -109,7 +112,8 @@ class ClassInfo:
     def foreign_bases(self) -> frozenset[str]:
         """The names of the bases that methods may come from whose source is not at hand."""
         names = frozenset(name for info in self.lineage for name in info.base_names)
-        return frozenset(name for name in names if name not in _PLAIN_BASES and self._lookup(name) is None)
+        unknown = (name for name in names if name not in _PLAIN_BASES and self._lookup(name) is None)
+        return frozenset(name for name in unknown if not self._idle(name))
 
 
 def is_only_announced(method: cst.FunctionDef) -> bool:

@@ -38,7 +38,8 @@ class Classes:
     def _take(self, tree: Tree) -> dict[cst.ClassDef, ClassInfo]:
         """Read the classes of one file."""
         infos = {
-            node: ClassInfo(node, self._names, self._named, tree.left_out(node)) for node in tree.find(cst.ClassDef)
+            node: ClassInfo(node, self._names, self._named, tree.left_out(node), self._imports.is_idle)
+            for node in tree.find(cst.ClassDef)
         }
         self._infos.update(infos)
         self._owners.update((method, info) for info in infos.values() for method in info.methods.values())

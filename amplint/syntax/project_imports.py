@@ -116,6 +116,11 @@ class Imports:
         """Whether a qualified name belongs to a file of the project, whatever it means there."""
         return self._modules is not None and self._modules.split(absolute(qualified, self._modules.name)) is not None
 
+    def is_idle(self, qualified: str) -> bool:
+        """Whether a qualified name lies in a file of the project that does nothing which AMP would notice."""
+        found = self.place(qualified)
+        return found is not None and not self.is_own(qualified)
+
     def module(self, node: cst.CSTNode) -> str:
         """The dotted name of the file that holds a node; empty for the file itself."""
         root = self._tree.root(node)

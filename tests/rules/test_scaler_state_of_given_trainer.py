@@ -75,3 +75,64 @@ def test_no_import_leads_to_both(tmp_path: Path) -> None:
     callbacks = CALLBACKS.format(held="trainer", more="")
     root = project(tmp_path, trainer=trainer, hooks="class Saver:\n    pass", other_callbacks=callbacks)
     assert found_in(root, select=("AMP114",)) == set()
+
+
+ENGINE = """
+import torch
+from saving import Saving
+from stepping import Stepping
+
+class Engine:
+    def __init__(self, model, loader):
+        self.model, self.loader = model, loader
+        self.optimizer = torch.optim.AdamW(model.parameters())
+        self.hooks = [Stepping(), Saving()]
+
+    def call(self, name):
+        for hook in self.hooks:
+            getattr(hook, name)(self)
+"""
+STEPPING = """
+import torch
+from hooks import Hook
+
+class Stepping(Hook):
+    def before(self, engine):
+        self.scaler = torch.amp.GradScaler("cuda")
+
+    def after_iteration(self, engine):
+        self.scaler.scale(engine.loss).backward()
+        self.scaler.step(engine.optimizer)
+        self.scaler.update()
+        engine.optimizer.zero_grad()
+
+    {more}
+"""
+SAVING = """
+from files import save_states
+from hooks import Hook
+
+class Saving(Hook):
+    def after_epoch(self, engine):
+        save_states(engine.model, "last.pth", optimizer={saved})
+"""
+HOOKS = "class Hook:\n    def before(self, engine):\n        pass\n\n    def after_epoch(self, engine):\n        pass\n"
+FILES = """
+import torch
+
+def save_states(model, path, optimizer=None):
+    states = dict(model=model.state_dict())
+    if optimizer is not None:
+        states["optimizer"] = optimizer.state_dict()
+    torch.save(states, path)
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "saved", "count"),
+    [("pass", "engine.optimizer", 1), ("pass", "engine.other_optimizer", 0), (KEEPER, "engine.optimizer", 0)],
+)
+def test_one_hook_steps_and_another_one_saves(tmp_path: Path, more: str, saved: str, count: int) -> None:
+    parts = {"engine": ENGINE, "stepping": STEPPING.format(more=more), "saving": SAVING.format(saved=saved)}
+    root = project(tmp_path, files=FILES, hooks=HOOKS, **parts)
+    assert len([each for each in found_in(root) if each.startswith("saving.py:7 AMP114")]) == count
