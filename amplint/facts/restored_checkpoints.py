@@ -58,19 +58,21 @@ def unrestored(
             continue
         for call, holder in scalers.loads(state.key):
             assert isinstance(call.func, cst.Attribute)
-            loaded = steppers.of(call.func.value)
             if _is_another_display(steppers.flow, holder, state.place):
                 continue
-            if loaded is not None and path_of(loaded.scaler) == path_of(pair.scaler):
+            if _goes_with(call.func.value, pair, steppers):
                 yield Unrestored(call, holder, pair, *beside)
         for call, given in helpers.loads(state.key):
-            loaded = steppers.of(given)
-            if (
-                loaded is not None
-                and path_of(loaded.scaler) == path_of(pair.scaler)
-                and scalers.are_made_here(pair.scaler)
-            ):
+            if steppers.of(given) is not None and _goes_with(given, pair, steppers) and scalers.are_made_here(pair.scaler):
                 yield Unrestored(call, None, pair, *beside)
+
+
+def _goes_with(optimizer: cst.BaseExpression, pair: StepPair, steppers: Steppers) -> bool:
+    """Whether an optimizer goes with the scaler of a pair; one of which nobody sees who steps it does where there is no other
+    scaler."""
+    loaded = steppers.of(optimizer)
+    others = [loaded] if loaded is not None else steppers.pairs
+    return {path_of(each.scaler) for each in others} == {path_of(pair.scaler)}
 
 
 def _loads_whatever(tree: Tree, scalers: ScalerStates, keys: frozenset[str]) -> bool:

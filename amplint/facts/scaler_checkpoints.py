@@ -13,6 +13,7 @@ from amplint.facts.state_helpers import StatesByHelpers
 from amplint.file import File
 from amplint.model import vocabulary
 from amplint.model.torch.names import GRAD_SCALER
+from amplint.roles.handed_out_optimizers import is_or_wraps_optimizer
 from amplint.roles.held_objects import HeldObjects
 from amplint.roles.scaler_wrappers import ScalerWrappers
 from amplint.roles.step_pairs import Steppers
@@ -238,7 +239,7 @@ class ScalerStates:
         found = [
             (call, call.args[0].value.value)
             for call, owner in self._loads
-            if self._roles.of(owner).role == "optimizer"
+            if is_or_wraps_optimizer(self._roles, owner)
             and isinstance(call.args[0].value, cst.Subscript)
             and literal_key(call.args[0].value) == key
         ]

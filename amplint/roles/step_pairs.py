@@ -8,6 +8,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.model.records import frozen
+from amplint.roles.handed_out_optimizers import is_or_wraps_optimizer
 from amplint.roles.held_objects import HeldObjects
 from amplint.roles.roles import Roles
 from amplint.roles.scaler_wrappers import ScalerWrappers
@@ -92,10 +93,7 @@ class Steppers:
         return bool(given - named)
 
     def _is_optimizer(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression names an optimizer, also one that a library hands out again under the same name."""
-        role = self._roles.of(node).role
-        made = (self._roles.made_by(value) for value in self._roles.values(node)) if role == "framework" else ()
-        return role == "optimizer" or any(each is not None and each.role == "optimizer" for each in made)
+        return is_or_wraps_optimizer(self._roles, node)
 
     def _is_scaler(self, node: cst.BaseExpression) -> bool:
         facts = self._roles.of(node)
