@@ -63,7 +63,11 @@ def unrestored(
             if _goes_with(call.func.value, pair, steppers):
                 yield Unrestored(call, holder, pair, *beside)
         for call, given in helpers.loads(state.key):
-            if steppers.of(given) is not None and _goes_with(given, pair, steppers) and scalers.are_made_here(pair.scaler):
+            if (
+                steppers.of(given) is not None
+                and _goes_with(given, pair, steppers)
+                and scalers.are_made_here(pair.scaler)
+            ):
                 yield Unrestored(call, None, pair, *beside)
 
 

@@ -118,8 +118,9 @@ def lifted(op: str, region: Region | None) -> bool:
 
 _WIDTH = {BOOL: 0, INTEGER: 1, FLOAT16: 2, BFLOAT16: 2, EITHER_HALF: 2, FLOAT32: 3, FLOAT64: 4}
 
-_ONE_DTYPE = of_kind(Kind.PRODUCT) - {"outer", "addr", "chain_matmul"}
-"""Operations that refuse operands of different dtypes outside of autocast (tried on PyTorch 2.13)."""
+_ONE_DTYPE = of_kind(Kind.PRODUCT) - {"outer", "addr", "chain_matmul", "linear", "bilinear"}
+"""Operations that refuse operands of different dtypes outside of autocast (tried on PyTorch 2.13); with weights of layers, whole
+models may be in half."""
 
 
 def promoted(dtypes: Iterable[str]) -> str:
