@@ -51,10 +51,9 @@ the change to bfloat16 is shown instead, if nothing else in the file is float16:
 has fewer digits.
 
 ## Limitations
-If a scaler that may scale the loss, or a framework with its own, is in sight, the file is left to the other rules,
-unless an option leaves the scaler out in a function whose regions are always on, and no device decides. A backward pass
-without an optimizer step is taken for a test or a benchmark, and what is called a test, a measurement or a check for
-memory trains nothing.
+If a scaler that may scale the loss, or a framework with its own, is in sight, the file is left to the other rules. A
+backward pass without an optimizer step is taken for a test or a benchmark, and what is called a test, a measurement or a
+check for memory trains nothing.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
@@ -71,7 +70,7 @@ from amplint.facts.manual_loss_scaling import HandScaling
 from amplint.facts.trial_code import Trials
 from amplint.model.events import Backward, OptimizerStep, ZeroGrad
 from amplint.model.observables import ZEROED, Observable
-from amplint.model.protocol.hazard import AT_TIMES, HazardKind
+from amplint.model.protocol.hazard import HazardKind
 from amplint.model.torch.names import GRAD_SCALER
 from amplint.model.torch.precision import FLOAT16, named
 from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
@@ -79,7 +78,6 @@ from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 from ._support import create_scaler, hazard_calls, made_elsewhere, protocol_edits
 from ._support.call_edits import has_star, insert_arguments, keyword, positionals
 from ._support.float16_words import VANISHING
-from ._support.unscaled_paths import leaves_scaler_out
 
 KIND = HazardKind.FP16_WITHOUT_SCALER
 
@@ -98,9 +96,6 @@ def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
         if found.node in by_hand or file.fact(Trials).is_in_one(found.node):
             continue
-        at_times = AT_TIMES in found.hazard.details
-        if at_times and not (found.whole and leaves_scaler_out(file, found)):
-            continue
         propagated = hazard_calls.receiver(found.origin or found.node)
         loss = "the loss"
         if propagated is not None:
@@ -108,16 +103,13 @@ def check(file: File) -> Iterator[Finding]:
         yield Finding(
             hazard_calls.callee_range(file, found.node),
             f"No `GradScaler` protects the float16 gradients of {loss} from underflow",
-            note=f"gradients of at most {VANISHING} silently become zero; "
-            + ("the region is entered without the scaler, too" if at_times else "bfloat16 would need no scaler"),
+            note=f"gradients of at most {VANISHING} silently become zero; bfloat16 would need no scaler",
             related=(
                 *hazard_calls.related(file, found, step="stepped without a scaler here"),
                 *made_elsewhere.float16_region(file, found),
             ),
             defect=hazard_calls.defect(found),
-            fix=NoFix("only you can say which of the two the option is for")
-            if at_times
-            else (mend(file, found) if found.whole else None)
+            fix=(mend(file, found) if found.whole else None)
             or in_bfloat16(file)
             or NoFix("the training is not one plain loop that a scaler can be added to"),
         )

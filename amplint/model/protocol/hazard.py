@@ -39,8 +39,6 @@ RAISES = "raises"
 """Detail of a hazard that PyTorch reports by itself."""
 STEP_LEFT_OUT = "step-left-out"
 """Detail of a second `unscale_`, of other gradients: those of the first were neither stepped nor followed by an update."""
-AT_TIMES = "at times"
-"""Detail: no scaler protects gradients on a path that was taken because AMP is off; on others one does."""
 
 
 @frozen

@@ -31,10 +31,6 @@ class Known:
         self.nobody_unscales = nobody_unscales
         self.may_scale = any(facts.role in scaling for facts in objects.values())
         """Whether there is something that may scale losses."""
-        made = [facts for facts in objects.values() if facts.role == "scaler"]
-        others = any(facts.role == "framework" for facts in objects.values())
-        self.scales_at_times = bool(made) and all(each.maker for each in made) and not (others or nothing_scales)
-        """Whether nothing but scalers that are made in sight may scale losses."""
 
     def of(self, reference: str) -> ObjectFacts:
         """What is known of one object."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amplint.model.events import OptimizerStep, ScalerStep, SchedulerStep
 from amplint.model.protocol.contents import Grad, Part, Stepped
-from amplint.model.protocol.hazard import AT_TIMES, Hazard, HazardKind, Hazards
+from amplint.model.protocol.hazard import Hazard, HazardKind, Hazards
 from amplint.model.protocol.hazards.scaling import missing_update, unscaled_backward
 from amplint.model.protocol.objects import Known
 from amplint.model.protocol.state import ProtocolState
@@ -24,14 +24,11 @@ def optimizer_step(known: Known, state: ProtocolState, event: OptimizerStep) -> 
             how = "again" if grad.by_scaler else "unscaled"
         related = (("scaled", scaled.site),)
         return (Hazard(HazardKind.STEP_BYPASSES_SCALER, event.site, related, scaled.scaler, event.optimizer, (how,)),)
-    # Where a scaler is left out on this path, what is half comes from a region that is entered all the same.
-    unprotected = known.scales_at_times if state.amp_off else not known.may_scale
-    if grad.kinds == {"plain"} and all(part.half for part in parts) and unprotected:
+    if grad.kinds == {"plain"} and all(part.half for part in parts) and not known.may_scale and not state.amp_off:
         related = (("step", event.site),)
         # Passes of other optimizers' losses may seem to have added to these gradients: the nearest pass is meant.
         nearest = ([part for part in parts if part.site < event.site] or parts[:1])[-1]
-        details = (AT_TIMES,) if state.amp_off else ()
-        return (Hazard(HazardKind.FP16_WITHOUT_SCALER, nearest.site, related, "", event.optimizer, details),)
+        return (Hazard(HazardKind.FP16_WITHOUT_SCALER, nearest.site, related, "", event.optimizer),)
     return ()
 
 
