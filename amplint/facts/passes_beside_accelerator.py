@@ -10,6 +10,7 @@ import libcst as cst
 from amplint.facts.preparations import LOOPS, Preparations, stepped
 from amplint.file import File
 from amplint.model.records import frozen
+from amplint.roles.handed_out_optimizers import is_or_wraps_optimizer
 from amplint.syntax.access_paths import path_of
 
 
@@ -39,7 +40,9 @@ class PassesBesideAccelerator:
         for loop in (*self._tree.inside(home, cst.For), *self._tree.inside(home, cst.While)):
             calls = [call for call in self._tree.inside(loop, cst.Call) if self._tree.enclosing(call, *LOOPS) is loop]
             steps = [(call, each) for call in calls if (each := stepped(call)) is not None]
-            optimizers = [call for call, each in steps if path_of(each) in prepared and self._is_optimizer(each)]
+            optimizers = [
+                call for call, each in steps if path_of(each) in prepared and is_or_wraps_optimizer(self._roles, each)
+            ]
             if not optimizers or any(path_of(each) not in prepared and self._takes(each) for _, each in steps):
                 continue
             passes = [call for call in calls if _is_pass(call)]
@@ -49,11 +52,6 @@ class PassesBesideAccelerator:
                 step = next((step for step in optimizers if self._stand_together(call, step)), None)
                 if step is not None:
                     yield PassBesideAccelerator(call, step, preparing)
-
-    def _is_optimizer(self, name: cst.BaseExpression) -> bool:
-        """Whether a name was one of an optimizer before it was prepared."""
-        made = map(self._roles.made_by, self._roles.values(name))
-        return any(facts is not None and facts.role == "optimizer" for facts in made)
 
     def _takes(self, stepping: cst.BaseExpression) -> bool:
         """Whether what is stepped may take gradients: it is no schedule."""

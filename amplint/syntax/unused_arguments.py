@@ -9,6 +9,7 @@ import libcst as cst
 
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.bindings import targets
+from amplint.syntax.call_arguments import given_by, params_of
 from amplint.syntax.class_info import ClassInfo
 from amplint.syntax.nodes import children, within
 
@@ -26,13 +27,9 @@ def used_arguments(
         function: what it runs; a method is taken to be called on an object.
         info: the class, if the call makes an object of it by this function.
     """
-    params = [each.name.value for each in (*function.params.posonly_params, *function.params.params)]
-    free = iter(params[1:] if params[:1] in (["self"], ["cls"]) else params)
-    named = {*params, *(each.name.value for each in function.params.kwonly_params)}
-    for arg in call.args:
-        name = "" if arg.star else arg.keyword.value if arg.keyword is not None else next(free, "")
-        if name not in named or uses(function, name, info):
-            yield arg.value
+    given = {each.name.value: given_by(call, function, each.name.value) for each in params_of(function)}
+    unused = [value for name, value in given.items() if value is not None and not uses(function, name, info)]
+    yield from (arg.value for arg in call.args if not any(arg.value is each for each in unused))
 
 
 def uses(function: cst.FunctionDef, name: str, info: ClassInfo | None = None) -> bool:
