@@ -18,6 +18,7 @@ from amplint.lowering.excluded_choices import (
 from amplint.lowering.first_iterations import FirstIterations
 from amplint.lowering.function_scope import FunctionScope
 from amplint.lowering.kept_settings import KeptSettings
+from amplint.lowering.presence_tests import asks_for_presence
 from amplint.model import vocabulary
 from amplint.model.event_graph import Both, Condition, Not, Test
 from amplint.syntax import option_reads
@@ -127,8 +128,10 @@ class ConditionReader:
             return self._test(node, "config")
         if vocabulary.LAST_BATCH.search(last):
             return self._test(node, "end")
-        changes = path_of(node).partition(".")[0] in self.kinds.changing
-        return self._choices.asked_whether_given(self._test(node, "varying" if changes else "config"))
+        if path_of(node).partition(".")[0] not in self.kinds.changing:
+            return self._choices.asked_whether_given(self._test(node, "config"))
+        there = asks_for_presence(node, self._scope.roles.flow.values)
+        return self._choices.asked_whether_given(self._test(node, "range" if there else "varying"))
 
     def _kept(self, node: cst.BaseExpression, depth: int) -> Condition | None:
         """What a test of an attribute or an element asks that was assigned a logical value; None where that cannot be told."""

@@ -7,7 +7,20 @@ from dataclasses import replace
 
 from amplint.lowering.graph_tools import events_in, with_parts
 from amplint.model import vocabulary
-from amplint.model.event_graph import MOMENTS, Both, Branch, Call, Condition, Jump, Node, Not, Test, mentioned, parts_of
+from amplint.model.event_graph import (
+    MOMENTS,
+    Both,
+    Branch,
+    Call,
+    Condition,
+    Jump,
+    Node,
+    Not,
+    Scoped,
+    Test,
+    mentioned,
+    parts_of,
+)
 from amplint.model.events import (
     Backward,
     Escape,
@@ -77,7 +90,7 @@ def _as_mode(condition: Condition, asked: frozenset[str]) -> Condition:
 def _is_counterpart(scaling: Node, plain: Node) -> bool:
     """Whether one side does with a scaler what the other does without, to the same loss or the same optimizer."""
     with_scaler, without = list(events_in(scaling)), list(events_in(plain))
-    if any(isinstance(event, _SCALING) for event in without):
+    if any(isinstance(event, _SCALING) for event in without) or _lowers_anyway(plain):
         return False
     losses = {event.source for event in with_scaler if isinstance(event, Scale)}
     optimizers = {event.optimizer for event in with_scaler if isinstance(event, ScalerStep)}
@@ -86,6 +99,14 @@ def _is_counterpart(scaling: Node, plain: Node) -> bool:
         or (isinstance(event, OptimizerStep) and event.optimizer in optimizers)
         for event in without
     )
+
+
+def _lowers_anyway(node: Node) -> bool:
+    """Whether a graph enters a region that is always of float16: then AMP is on there, whatever else is asked."""
+    region = node.region if isinstance(node, Scoped) else None
+    if region is not None and region.lowers and region.enabled == "yes" and region.dtype == "float16":
+        return True
+    return any(map(_lowers_anyway, parts_of(node)))
 
 
 def _is_left_to_scaler(asking: list[Event | Call | Jump], plain: list[Event | Call | Jump]) -> bool:

@@ -32,6 +32,7 @@ class UnknownCalls:
             value |= self._read(base)
         name = path_of(call.func).rpartition(".")[2]
         harmless = name and vocabulary.HARMLESS.search(name) and not self._steps_through_scaler(name, call)
+        harmless = harmless or isinstance(base, cst.BaseString)
         if (not harmless and self._hands_over(call, base)) or may_run_method(call, self._scope):
             self._escape(call)
             return Provenance(("?",), value.as_argument().args, True)

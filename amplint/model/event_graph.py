@@ -25,8 +25,9 @@ class Test:
     "mode" whether AMP is on (true side: on); "unscaled" whether nothing is scaled in this precision (the other side tells
     nothing); "config" anything else that is constant over a run; "skipped" whether the scale fell (true side: the
     optimizer step was skipped); "gate" anything else that may tell so; "range" whether a counter is past a place in the run,
-    "moment" whether it has come to one of a few (true side: now and then), "end" to the last batch of an epoch, which tell
-    nothing of a step; "true" and "false" constants; "varying" the rest, which may tell anything.
+    or whether there is anything at all, "moment" whether it has come to one of a few (true side: now and then), "end" to the
+    last batch of an epoch, which tell nothing of a step; "true" and "false" constants; "varying" the rest, which may tell
+    anything.
     """
 
     key: str

@@ -83,8 +83,10 @@ class Roles:
         if given is not None:
             return given
         made = [facts for value in values if (facts := self.made_by(value)) is not None]
-        if not made and f"{path}.step" in self._uses.bare_calls(node):
+        steps_bare = f"{path}.step" in self._uses.bare_calls(node)
+        if not made and (steps_bare or vocabulary.SCALER.search(called(path))):
             made = [facts for value in values if (facts := self._returned_by(value)) is not None]
+        if not made and steps_bare:
             element = self._element(node) if not values else None
             if element is not None:
                 return element
@@ -240,9 +242,13 @@ class Roles:
         return changed(made[0], owners=()) if made and len({each.role for each in made}) == 1 else None
 
     def _returned_by(self, value: cst.BaseExpression) -> ObjectFacts | None:
-        """What a function at hand returns to a call of it, if that is always a scheduler, or an object that follows one."""
+        """What a function at hand returns to a call of it, if that is always a scaler, a scheduler, or an object that follows
+        one."""
         returned = list(self.flow.sources(value)) if type(value) is cst.Call else []
-        roles = {facts.role if (facts := self.made_by(each)) is not None else "" for each in returned}
+        found = [self.made_by(each) or ObjectFacts() for each in returned]
+        roles = {facts.role for facts in found}
+        if roles == {"scaler"}:
+            return changed(found[0], enabled=_join(found), made=all(facts.made for facts in found), maker="")
         return ObjectFacts(roles.pop()) if roles in ({"scheduler"}, {"follower"}) else None
 
     def owners(self, *expressions: cst.BaseExpression) -> tuple[str, ...]:
@@ -260,7 +266,8 @@ class Roles:
             return used_as[path]
         last = called(path)
         if vocabulary.FRAMEWORK.match(last):
-            return "framework"
+            named = list(self.values(node)) or [node]
+            return "" if all(self._options.is_section(each, path_of(each)) for each in named) else "framework"
         if vocabulary.SCALER.search(last):
             opaque = any(not (isinstance(value, cst.Name) and value.value == "None") for value in self.values(node))
             return "framework" if opaque else "scaler"

@@ -15,6 +15,9 @@ _OPTIONS = re.compile(
 _OF_OPTIMIZERS = frozenset(
     "step zero_grad param_groups state_dict load_state_dict add_param_group state defaults optimizer optim".split()
 )
+_OF_FRAMEWORKS = frozenset(
+    "accumulate autocast backward clip_gradients clip_grad_norm_ fit no_sync prepare save_state scale setup step train".split()
+)
 _MANY_NUMBERS = re.compile(
     r"weights|mask|tensor|anchor|mean|std|matrix|prior|embed|bias|(pos|class)_weight", re.IGNORECASE
 )
@@ -54,6 +57,7 @@ class UserOptions:
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._parts: dict[cst.Module, dict[str, set[str]]] = {}
+        self._tables: dict[cst.Module, set[str]] = {}
 
     def holds(self, node: cst.BaseExpression, path: str) -> bool:
         """Whether what is called an optimizer are options, or one of them: nothing that optimizers have is asked of it.
@@ -66,7 +70,8 @@ class UserOptions:
         if parts & _OF_OPTIMIZERS:
             return False
         holder = called(path.rpartition(".")[0])
-        return _OPTIONS.search(holder) is not None or bool(parts) and _OPTIONS.search(called(path)) is not None
+        asked = bool(parts) or path in self._looked_up(node)
+        return _OPTIONS.search(holder) is not None or asked and _OPTIONS.search(called(path)) is not None
 
     def is_chosen(self, node: cst.BaseExpression, path: str) -> bool:
         """Whether an element of what may be options is one of them: nothing that optimizers have is asked of it.
@@ -77,6 +82,15 @@ class UserOptions:
         """
         is_element = isinstance(node, cst.Subscript) and bool(literal_key(node))
         return is_element and is_option(path) and not self._parts_of(node).get(path, set()) & _OF_OPTIMIZERS
+
+    def is_section(self, node: cst.BaseExpression, path: str) -> bool:
+        """Whether what is called like an object of a library is one of the options: nothing that such objects do is asked of it.
+
+        Args:
+            node: the expression.
+            path: its access path, such as `config[trainer]`.
+        """
+        return is_option(path) and not self._parts_of(node).get(path, set()) & _OF_FRAMEWORKS
 
     def is_stepped(self, node: cst.BaseExpression, path: str) -> bool:
         """Whether something is asked to step, as optimizers and schedulers are, and options never.
@@ -96,3 +110,11 @@ class UserOptions:
                 found.setdefault(path_of(each.value), set()).add(each.attr.value)
             self._parts[root] = found
         return self._parts[root]
+
+    def _looked_up(self, node: cst.CSTNode) -> set[str]:
+        """The paths of what the file of a node looks up by literal keys, which optimizers have none of."""
+        root = self._tree.root(node)
+        if root not in self._tables:
+            elements = self._tree.find(cst.Subscript, around=root)
+            self._tables[root] = {path_of(each.value) for each in elements if isinstance(literal_key(each), str)}
+        return self._tables[root]

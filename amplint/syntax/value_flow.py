@@ -160,8 +160,8 @@ class ValueFlow(ValueUses):
                     yield from self._unpacked(binding.node)
         elif type(node) is cst.Attribute and dotted(node.value) == "self":
             owner = self._classes.owner(node)
-            if owner is not None:
-                yield from owner.values(node.attr.value)
+            for value in owner.values(node.attr.value) if owner is not None else ():
+                yield from self._part_of_tuple(value, node)
         elif type(node) is cst.Attribute:
             for meaning in self._names.resolve(node):
                 yield from self._elsewhere(meaning)
@@ -183,7 +183,21 @@ class ValueFlow(ValueUses):
             case cst.Assign(value=cst.Call() as call) | cst.WithItem(item=cst.Call() as call):
                 yield call
 
-    def _elements_returned(self, call: cst.Call, pattern: cst.Tuple, target: cst.Name) -> Iterator[cst.BaseExpression]:
+    def _part_of_tuple(self, value: cst.BaseExpression, attribute: cst.Attribute) -> Iterator[cst.BaseExpression]:
+        """What an attribute of `self` gets of a value that its class assigns: of a call of a function at hand that returns a
+        tuple for several targets, its element, else the value."""
+        match self._tree.parent(value):
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple() as pattern)], value=cst.Call() as call):
+                path = path_of(attribute)
+                own = [each.value for each in pattern.elements if path_of(each.value) == path]
+                elements = [part for target in own for part in self._elements_returned(call, pattern, target)]
+                yield from elements or [call]
+            case _:
+                yield value
+
+    def _elements_returned(
+        self, call: cst.Call, pattern: cst.Tuple, target: cst.BaseExpression
+    ) -> Iterator[cst.BaseExpression]:
         """What a call gives to one of several targets, where every tuple that it returns has as many elements."""
         places = [at for at, each in enumerate(pattern.elements) if each.value is target]
         function = self._arguments.called(call) if places else None
