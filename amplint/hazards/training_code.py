@@ -47,7 +47,7 @@ class TrainingCode:
         anything by the names of the protocol or makes a scaler or a region that other files work with or in."""
         if "backward" in self._methods:
             return True
-        clips = any("clip_grad" in name for name in self._methods)
+        clips = any("clip_grad" in name or "backward" in name.split("_") for name in self._methods)
         reads = any(map(is_gradient, self._tree.find(cst.Attribute)))
         acts = clips or reads or "step" in self._methods or not vocabulary.DRIVES.isdisjoint(self._methods)
         makes = any(self._program.names.references(GRAD_SCALER | AUTOCAST)) or self._makes_scaler

@@ -38,7 +38,7 @@ _SCALES_LOSS = re.compile(rb"scaler\(\s*\w*loss")
 """How a file hands losses to an object around its scaler: `loss_scaler(loss, optimizer)`."""
 _MAKES_SCALER = re.compile(rb"(?<!Standard)(?<!MinMax)(?<!MaxAbs)(?<!Robust)Scaler\w*\(\)")
 """How a file makes an object around a scaler that a class of another file describes: `NativeScaler()`."""
-_OWN_ENTERED = re.compile(rb"with (?:[^\n:]*[ (,])?self\.(\w+)")
+_OWN_ENTERED = re.compile(rb"with (?:[^\n:]*[ (,])?self\.(?:\w+\.)*(\w+)")
 _WORD = re.compile(rb"\w+")
 _NO_CODE = (b"#", b">>>")
 """What no row of code begins with."""
@@ -113,7 +113,8 @@ def may_trigger(data: bytes, trigger: str) -> bool:
 
 
 def own_contexts(data: bytes) -> frozenset[str]:
-    """The attributes of `self` that a text about torch enters, and that may be regions which a base class has made."""
+    """The attributes of `self`, and of objects that it holds, that a text about torch enters, and that may be regions which
+    another class has made."""
     words = _OWN_ENTERED.findall(data) if b"torch" in data else ()
     return frozenset(word for word in (each.decode("ascii", "replace") for each in words) if CONTEXT_NAME.search(word))
 
