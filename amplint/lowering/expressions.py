@@ -61,7 +61,9 @@ class ExpressionReader:
             return Provenance((reference,)) if reference else Provenance()
         if type(node) is cst.Attribute or type(node) is cst.Subscript:
             reference = self._scope.ref(node)
-            return Provenance((reference,)) if reference else self.read(node.value)
+            value = Provenance((reference,)) if reference else self.read(node.value)
+            # Of a loss nobody takes an element by several indexes: it has no dimensions.
+            return value.as_argument() if type(node) is cst.Subscript and len(node.slice) > 1 else value
         if type(node) is cst.BinaryOperation:
             return self.read(node.left) | self.read(node.right) | Provenance(computes=True)
         if type(node) is cst.BooleanOperation:
