@@ -65,7 +65,9 @@ class ExpressionReader:
             # Of a loss nobody takes an element by several indexes: it has no dimensions.
             return value.as_argument() if type(node) is cst.Subscript and len(node.slice) > 1 else value
         if type(node) is cst.BinaryOperation:
-            return self.read(node.left) | self.read(node.right) | Provenance(computes=True)
+            left, right = self.read(node.left), self.read(node.right)
+            right = right.as_argument() if isinstance(node.operator, cst.Divide) else right  # nobody divides by a loss
+            return left | right | Provenance(computes=True)
         if type(node) is cst.BooleanOperation:
             return self._boolean(node)
         if type(node) is cst.UnaryOperation:

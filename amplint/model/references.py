@@ -28,8 +28,8 @@ DIGITS = 5
 """So many has a site that is part of a name."""
 
 _GRADIENT = re.compile(r"(^|[\W_])(grad|gradient)s?(\[[^\]]*\])*$")
-_GRADIENT_FLAG = re.compile(
-    r"(^|[\W_])(requires?|needs?|no|use|uses|is|has|with|enable|set|zero|compute)_(grad|gradient)s?$"
+_GRADIENT_OPTION = re.compile(
+    r"(^|[\W_])(requires?|needs?|no|use|uses|is|has|with|enable|set|zero|compute|retain|accum|num|clip|max)_(grad|gradient)s?$"
 )
 _ROOT = re.compile(r"[^.\[]*")
 _MARKS = re.compile(rf"(#\d+/)*({GLOBAL})?([\w/]+:)?")
@@ -91,7 +91,7 @@ class Reference:
     @cached_property
     def is_gradient(self) -> bool:
         """Whether it is named as gradients are: `x.grad`, `cached_grads[0]`."""
-        return _GRADIENT.search(self.text) is not None and _GRADIENT_FLAG.search(self.text) is None
+        return _GRADIENT.search(self.text) is not None and _GRADIENT_OPTION.search(self.text) is None
 
     @cached_property
     def may_be_loss(self) -> bool:
