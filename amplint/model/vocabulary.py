@@ -168,7 +168,7 @@ SHOWS = re.compile(
 """Functions that show or log what they are given."""
 KEEPS = frozenset({"append", "extend", "add", "insert"})
 """Methods of containers that take something in."""
-SAVES = _any("save|dump|checkpoint|ckpt|snapshot|serialize")
+SAVES = _any(r"save|dump|checkpoint|ckpt|snapshot|serialize|(^|_)(log|store|write)_(best_|last_)?(model|state)(_|$)")
 """Functions that write a checkpoint, unless they also are `LOADS` or `FINDS`."""
 SAVER = _any(r"check_?pointer|(^|_)saver$|(checkpoint|ckpt)(_?manager|_?io|_?handler|_?saver)")
 """Objects that save the state of a run."""

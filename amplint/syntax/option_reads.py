@@ -54,7 +54,12 @@ def read_by(call: cst.Call) -> list[cst.BaseExpression] | None:
         call: the call.
     """
     match call:
-        case cst.Call(func=cst.Name(value="bool" | "int" | "float" | "str" | "type"), args=[cst.Arg(value=asked)]):
+        case (
+            cst.Call(func=cst.Name(value="bool" | "int" | "float" | "str" | "type"), args=[cst.Arg(value=asked)])
+            | cst.Call(
+                func=cst.Name(value="cast") | cst.Attribute(attr=cst.Name(value="cast")), args=[_, cst.Arg(value=asked)]
+            )
+        ):
             return [asked]
         case cst.Call(func=cst.Attribute(value=asked, attr=cst.Name(value="lower" | "upper" | "strip")), args=[]):
             return [asked]

@@ -52,6 +52,13 @@ def test_a_file_that_is_called_like_the_package_around_it(tmp_path: Path) -> Non
     assert codes(root, "train/files.py") == []
 
 
+@pytest.mark.parametrize("name", ["log_best_model", "store_model", "write_last_state"])
+def test_a_helper_of_another_file_that_writes_the_model_down(tmp_path: Path, name: str) -> None:
+    files = PLAIN.replace("def save", f"def {name}")
+    loop = training(f"from files import {name}", f"{name}(path, model, optimizer)")
+    assert found(project(tmp_path, files=files, train=loop)) == [("AMP114", CALL)]
+
+
 FILES = """
 import torch
 
