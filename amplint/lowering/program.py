@@ -91,7 +91,7 @@ class Program:
         return frozenset(path_of(each).rpartition(".")[2] for each in made)
 
     def fields_asked(self, node: cst.CSTNode) -> frozenset[str]:
-        """The attributes that branches of a file ask for, and those that it gives a scaler to act on.
+        """The attributes that branches of a file ask for, those that it gives a scaler to act on, and those that it propagates.
 
         Args:
             node: a node of the file.
@@ -101,9 +101,18 @@ class Program:
             tests: list[cst.CSTNode] = [each.test for each in self.tree.find(cst.If, around=root)]
             calls = (each for each in self.tree.find(cst.Call, around=root) if called_name(each) in _ACT_ON_OPTIMIZERS)
             given = (arg.value for call in calls for arg in call.args)
-            asked = (part for whole in (*tests, *given) for part in self.tree.inside(whole, cst.Attribute))
+            wholes = (*tests, *given, *self._propagated(root))
+            asked = (part for whole in wholes for part in self.tree.inside(whole, cst.Attribute))
             self._fields_asked[root] = frozenset(part.attr.value for part in asked)
         return self._fields_asked[root]
+
+    def _propagated(self, root: cst.Module) -> Iterator[cst.CSTNode]:
+        """The losses of the backward passes in a file, and what they are assigned from."""
+        for call in self.tree.find(cst.Call, around=root):
+            if called_name(call) == "backward" and isinstance(call.func, cst.Attribute):
+                yield call.func.value
+                if isinstance(call.func.value, cst.Name):
+                    yield from self.flow.values(call.func.value)
 
     # -- places ----------------------------------------------------------------------------------------------------
 

@@ -40,7 +40,7 @@ _JOINT = re.compile(r"[.\[]")
 
 def without_idle_calls(functions: Mapping[str, Function]) -> dict[str, Function]:
     """The functions with every call replaced by a plain computation that does nothing to AMP's objects, and sets no attribute
-    that conditions ask for, or that names an optimizer."""
+    that conditions ask for, that names an optimizer, or that a loss comes from."""
     asked = frozenset(_fields_asked(functions.values()))
     busy = {key for key, function in functions.items() if _acts(function.body) or _sets(function.body, asked)}
     callers: dict[str, set[str]] = {}
@@ -60,13 +60,26 @@ def without_idle_calls(functions: Mapping[str, Function]) -> dict[str, Function]
 
 
 def _fields_asked(functions: Iterable[Function]) -> Iterator[str]:
-    """The attributes that conditions in functions ask for, and those by which optimizers are given to scalers."""
+    """The attributes that conditions in functions ask for, those by which optimizers are given to scalers, and those that losses
+    come from."""
     for function in functions:
         for condition in _conditions(function.body):
             yield from filter(None, map(_field, mentioned(condition)))
         for event in events_in(function.body):
             if isinstance(event, (Unscale, ScalerStep)):
                 yield from filter(None, (_field(event.optimizer),))
+        yield from filter(None, map(_field, _losses(function.body)))
+
+
+def _losses(body: Node) -> set[str]:
+    """What is propagated or scaled in a graph, and what that is computed from."""
+    events = [*events_in(body)]
+    losses = {
+        event.loss if isinstance(event, Backward) else event.source
+        for event in events
+        if isinstance(event, (Backward, Scale))
+    }
+    return _with_sources(losses, events) if losses else losses
 
 
 def _field(name: str) -> str:
@@ -134,16 +147,20 @@ def prune(body: Node, asked: Collection[str] = ()) -> Node:
                 wanted.update(value for _, value in event.binding)
                 wanted.update(name for _, condition in event.conditions for name in mentioned(condition))
     wanted.update(event.target for event in events if isinstance(event, Assign) and _field(event.target) in asked)
-    wanted = {*_with_owners(wanted)}
+    return _pruned(body, _with_sources(wanted, events))
+
+
+def _with_sources(names: Iterable[str], events: Iterable[Event | Call | Jump]) -> set[str]:
+    """References, what they are reached through, and what they are assigned from."""
+    wanted = {*_with_owners(names)}
     assigns = [event for event in events if isinstance(event, Assign)]
-    changed = True
-    while changed:
+    before = -1
+    while len(wanted) != before:
         before = len(wanted)
         for assign in assigns:
             if assign.target in wanted:
                 wanted.update(_with_owners((*assign.carried, *assign.args)))
-        changed = len(wanted) != before
-    return _pruned(body, wanted)
+    return wanted
 
 
 def _with_owners(names: Iterable[str]) -> Iterator[str]:
