@@ -10,7 +10,8 @@ An object around a scaler (`NativeScaler`) counts as one, also where an option m
 optimizer that is registered with a checkpointer (`checkpointer.add_recoverable("optimizer", optimizer)`) is flagged if
 the file makes the scaler and registers it nowhere. Beside a checkpoint that has the scaler's state, another one is
 flagged if it is saved in the same loop and holds all the rest, as the best of all epochs often does.
-An object's own `state_dict` counts as a checkpoint if its `load_state_dict` loads the optimizer's state, too.
+An object's own `state_dict` counts as a checkpoint if its `load_state_dict` loads the optimizer's state, too; so does a
+`_state_dict` or a `get_state` with its counterpart.
 Where the scaler's state is saved, it flags the load of the optimizer's state from the same checkpoint, if nothing in the
 file loads the scaler's; a function of another file may load.
 

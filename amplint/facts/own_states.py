@@ -10,6 +10,15 @@ from amplint.roles.step_pairs import StepPair
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.nodes import within
 
+_TAKEN_BACK_BY = {
+    "state_dict": "load_state_dict",
+    "_state_dict": "_load_state_dict",
+    "get_state": "set_state",
+    "_get_state": "_set_state",
+    "get_states": "set_states",
+}
+"""The methods by which objects give their states, each with the one that takes them back."""
+
 
 class OwnStates:
     """The states that the objects of one file give of themselves."""
@@ -25,9 +34,9 @@ class OwnStates:
             pair: the scaler that steps this optimizer.
         """
         owner, home = self._classes.owner(state.place), self._tree.enclosing(state.place, cst.FunctionDef)
-        if owner is None or home is None or owner.method("state_dict") is not home:
+        if owner is None or not isinstance(home, cst.FunctionDef) or owner.method(home.name.value) is not home:
             return False
-        taken_back = owner.method("load_state_dict")
+        taken_back = owner.method(_TAKEN_BACK_BY.get(home.name.value, ""))
         return (
             taken_back is not None
             and any(self._loads(node, state.optimizer) for node in within(taken_back))

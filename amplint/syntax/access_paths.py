@@ -56,6 +56,18 @@ def literal_key(node: cst.CSTNode | None) -> str:
     return key.value.strip("'\"") if isinstance(key, cst.SimpleString) else ""
 
 
+def looked_up(node: cst.CSTNode) -> tuple[cst.BaseExpression, str] | None:
+    """What is asked for an element by a literal key, and the key: `state["optimizer"]`, `state.pop("optimizer")`."""
+    match node:
+        case cst.Subscript(value=holder) if key := literal_key(node):
+            return holder, key
+        case cst.Call(
+            func=cst.Attribute(value=holder, attr=cst.Name(value="get" | "pop")), args=[cst.Arg(value=asked), *_]
+        ) if key := literal_key(asked):
+            return holder, key
+    return None
+
+
 def index_of(node: cst.Subscript) -> cst.BaseExpression | None:
     """What stands in brackets; None for several indexes, and for a slice."""
     first = node.slice[0].slice
