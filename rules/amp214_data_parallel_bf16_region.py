@@ -64,7 +64,9 @@ def check(file: File) -> Iterator[Finding]:
         return
     seen: set[cst.CSTNode] = set()
     for each in file.fact(Forwards).passes:
-        if each.entry is None or each.entry[0].dtype != "bfloat16" or not file.fact(Forwards).is_data_parallel(each):
+        if each.entry is None or each.entry[0].dtype != "bfloat16" or each.entry[0].device == "cpu":
+            continue
+        if not file.fact(Forwards).is_data_parallel(each):
             continue
         if each.entry[1] in seen or file.fact(Forwards).own_region(each):
             continue

@@ -193,7 +193,8 @@ class Roles:
                 returned = list(self._of_returned(value, node))
                 yield from returned
             if not returned and (not put or element is not value) and may_hold(value, node):
-                yield element
+                if element is not value or type(node) is not cst.Subscript or _may_be_made_by(value, node):
+                    yield element
 
     def _of_returned(self, call: cst.Call, node: cst.Subscript) -> Iterator[cst.BaseExpression]:
         """What the dict that a call of a function at hand gives back holds under the key that is asked."""
@@ -289,6 +290,19 @@ def _is_plain(value: cst.BaseExpression) -> bool:
     if type(value) is cst.Name:
         return value.value in ("True", "False")
     return isinstance(value, (cst.Comparison, cst.UnaryOperation, cst.Integer, cst.Float))
+
+
+def _may_be_made_by(value: cst.BaseExpression, node: cst.Subscript) -> bool:
+    """Whether an element of what a call gives may be what the call says that it makes: of `parts = build_optimizer(net)`, that
+    may be a dict of several things, neither `parts["scheduler"]` nor `parts[1]` is an optimizer for all that is known."""
+    if type(value) is not cst.Call or vocabulary.OPTIMIZER_MAKER.search(called(path_of(value.func))) is None:
+        return True
+    key = literal_key(node)
+    return (
+        not vocabulary.SCHEDULER.search(key)
+        if key
+        else vocabulary.OPTIMIZER.search(called(path_of(node.value))) is not None
+    )
 
 
 def _join(facts: list[ObjectFacts]) -> str:

@@ -18,6 +18,8 @@ from amplint.syntax.words import words
 _STEPS_TAKEN = frozenset({"_step_count", "_opt_called"})
 """What torch's schedulers note on an optimizer when it steps."""
 _READING: tuple[type[cst.BaseExpression], ...] = (cst.Attribute, cst.Subscript, cst.Call, cst.Name)
+_SUCCESSOR = re.compile(r"(^|_)(successor|after(_\w+)?|next|then|inner|wrapped)$")
+"""What the schedule is called that a warm-up hands on to."""
 _OWN_COUNT = re.compile(r"step|epoch|iter|count|update|calls|(^|[._])(it|t|n|i|num|idx|index|tick)s?$")
 _OF_RATES = re.compile(r"(^|_)(lrs?|rates?|optim\w*|param_groups)(_|$)")
 _SETS_RATE = re.compile(r"(^|_)(lr|learning_rate|rate)(_|$)")
@@ -134,7 +136,8 @@ def _hands_on(step: cst.FunctionDef, tree: Tree) -> bool:
     """Whether a step takes steps of something else (`self.optimizer.step()`) than its base, or a schedule to go on with."""
     stepped = (call.func for call in tree.inside(step, cst.Call) if isinstance(call.func, cst.Attribute))
     others = (func.value for func in stepped if func.attr.value == "step" and "super" not in set(words(func.value)))
-    return any(vocabulary.SCHEDULER.search(called(path_of(each))) is None for each in others)
+    names = (called(path_of(each)) for each in others)
+    return any(vocabulary.SCHEDULER.search(name) is None and _SUCCESSOR.search(name) is None for name in names)
 
 
 def _counts(step: cst.FunctionDef, tree: Tree) -> bool:

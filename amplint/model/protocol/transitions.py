@@ -115,7 +115,8 @@ class Protocol:
             case GradAccess():
                 return self._forget_grads(state) if event.writes else self._used(state, event)
             case Escape():
-                return self._forget_grads(state).changed(stages=Table(), stepped=Table())
+                # Steps that were taken stay taken, and what a schedule does after them is no affair of the call.
+                return self._forget_grads(state).changed(stages=Table())
             case OptimizerStep():
                 return self._optimizer_step(self._stepped_directly(state, event, loops), event)
             case Leave():
