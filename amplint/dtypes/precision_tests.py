@@ -8,6 +8,7 @@ from amplint.dtypes.containers import text_key
 from amplint.model import vocabulary
 from amplint.model.events import Region
 from amplint.roles.autocast_contexts import Contexts
+from amplint.syntax.access_paths import option_key
 from amplint.syntax.names import Names, dotted
 from amplint.syntax.nodes import within
 
@@ -98,10 +99,9 @@ def asks_about_region(test: cst.Call, region: Region | None, names: Names) -> bo
 
 
 def _asks_for_amp(test: cst.BaseExpression) -> bool:
-    if isinstance(test, cst.Call):
-        return dotted(test.func).rpartition(".")[2] == "is_autocast_enabled"
-    name = dotted(test).rpartition(".")[2]
-    return vocabulary.AMP_FLAG.search(name) is not None
+    if isinstance(test, cst.Call) and dotted(test.func).rpartition(".")[2] == "is_autocast_enabled":
+        return True
+    return vocabulary.AMP_FLAG.search(option_key(test) or dotted(test).rpartition(".")[2]) is not None
 
 
 def _switched_off(side: cst.BaseSuite, contexts: Contexts) -> Region | None:
