@@ -104,7 +104,9 @@ class ConditionKinds:
             node: the comparison.
         """
         kind = self.of(node)
+        sides = (node.left, *(each.comparator for each in node.comparisons))
         is_range = self._counters.is_range(node, self.changing) or _reads_rate(node)
+        is_range = is_range or any(map(option_reads.is_number_of_steppers, sides))
         return "range" if kind == "varying" and is_range else kind
 
     def asks_for_place(self, node: cst.BaseExpression) -> bool:

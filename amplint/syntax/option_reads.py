@@ -7,7 +7,7 @@ from typing import TypeGuard
 import libcst as cst
 
 from amplint.model import vocabulary
-from amplint.syntax.access_paths import called_name, path_of, spelling
+from amplint.syntax.access_paths import called, called_name, path_of, spelling
 from amplint.syntax.nodes import children
 
 
@@ -64,14 +64,18 @@ def read_by(call: cst.Call) -> list[cst.BaseExpression] | None:
             return [asked]
         case cst.Call(func=cst.Attribute(value=asked, attr=cst.Name(value="lower" | "upper" | "strip")), args=[]):
             return [asked]
-        case cst.Call(func=cst.Name(value="len"), args=[cst.Arg(value=asked)]) if _are_made_once(path_of(asked)):
+        case cst.Call(args=[cst.Arg(value=asked)]) if is_number_of_steppers(call):
             return [asked]
     return list(spelling(call) or ()) or ([call.args[0].value] if is_getattr(call) else None)
 
 
-def _are_made_once(path: str) -> bool:
-    """Whether something is called like the optimizers or schedules of a run, of which there are as many from first to last."""
-    return vocabulary.OPTIMIZER.search(path) is not None or vocabulary.SCHEDULER.search(path) is not None
+def is_number_of_steppers(node: cst.CSTNode) -> bool:
+    """Whether it is asked how many optimizers or schedules there are: as many from first to last, whatever was skipped."""
+    match node:
+        case cst.Call(func=cst.Name(value="len"), args=[cst.Arg(value=asked)]):
+            name = called(path_of(asked))
+            return vocabulary.OPTIMIZER.search(name) is not None or vocabulary.SCHEDULER.search(name) is not None
+    return False
 
 
 def _only_reads(call: cst.Call) -> bool:

@@ -135,6 +135,7 @@ def test_a_variable_stands_for_its_only_value() -> None:
         ("self.best > n", "varying", True),
         # Where in the run: the true side of a moment comes now and then.
         ("step > 3", "range", True),
+        ("step < len(self.schedulers)", "range", True),
         ("self.step < self.warmup_steps", "range", True),
         ("step % 4 == 0", "moment", True),
         ("step % 4", "moment", False),

@@ -180,7 +180,7 @@ SCHEDULE = SchedulerStep(7, "sched")
         ((*scaled(), SCHEDULE, STEP, UPDATE), None),
         ((SCHEDULE,), None),
         ((*plain(), OptimizerStep(5, "opt"), SCHEDULE), None),
-        ((*scaled(), STEP, UPDATE, Escape(8, ()), SCHEDULE), None),
+        ((*scaled(), STEP, UPDATE, Escape(8, ()), SCHEDULE), ("after-update",)),
     ],
 )
 def test_a_scheduler_that_moves_on_although_the_step_was_skipped(
