@@ -17,7 +17,7 @@ from amplint.roles.handed_out_optimizers import is_or_wraps_optimizer
 from amplint.roles.held_objects import HeldObjects
 from amplint.roles.scaler_wrappers import ScalerWrappers
 from amplint.roles.step_pairs import Steppers
-from amplint.syntax.access_paths import called_name, elements, index_of, literal_key, looked_up, path_of
+from amplint.syntax.access_paths import asked_element, called_name, elements, index_of, literal_key, path_of
 from amplint.syntax.nodes import is_reference, within
 from amplint.syntax.unused_arguments import used_arguments
 
@@ -225,7 +225,7 @@ class ScalerStates:
     def key_of(self, scaler: cst.BaseExpression) -> str:
         """The key from which the file loads the state of a scaler, or a helper that it is given to under that name
         (`restore(path, optimizer=optimizer, scaler=scaler)`); empty when that cannot be told."""
-        keys = {asked[1] if (asked := looked_up(call.args[0].value)) else "" for call in self.loads_of(scaler)}
+        keys = {asked[1] if (asked := asked_element(call.args[0].value)) else "" for call in self.loads_of(scaler)}
         loaders = (call for call in self._tree.find(cst.Call) if vocabulary.LOADS.search(called_name(call)))
         given = (arg for call in loaders for arg in call.args if path_of(arg.value) == path_of(scaler) != "")
         keys = keys or {arg.keyword.value for arg in given if arg.keyword is not None}
@@ -236,7 +236,7 @@ class ScalerStates:
 
         An element that is put there from somewhere else is none: `state["optimizer"] = other["optimizer"]`.
         """
-        asked = ((call, owner, looked_up(call.args[0].value)) for call, owner in self._loads)
+        asked = ((call, owner, asked_element(call.args[0].value)) for call, owner in self._loads)
         found = [
             (call, element[0])
             for call, owner, element in asked

@@ -56,7 +56,7 @@ def literal_key(node: cst.CSTNode | None) -> str:
     return key.value.strip("'\"") if isinstance(key, cst.SimpleString) else ""
 
 
-def looked_up(node: cst.CSTNode) -> tuple[cst.BaseExpression, str] | None:
+def asked_element(node: cst.CSTNode) -> tuple[cst.BaseExpression, str] | None:
     """What is asked for an element by a literal key, and the key: `state["optimizer"]`, `state.pop("optimizer")`."""
     match node:
         case cst.Subscript(value=holder) if key := literal_key(node):
