@@ -20,8 +20,6 @@ def asks_for_presence(node: cst.BaseExpression, values: Values) -> bool:
     """
     if type(node) is cst.Attribute:
         return node.attr.value == "grad"
-    if type(node) is cst.Call and called_name(node) == "len" and len(node.args) == 1:
-        node = node.args[0].value
     assigned = list(values(node)) if type(node) is cst.Name else []
     return bool(assigned) and all(map(_lists_what_is_there, assigned))
 

@@ -297,12 +297,9 @@ def _may_be_made_by(value: cst.BaseExpression, node: cst.Subscript) -> bool:
     may be a dict of several things, neither `parts["scheduler"]` nor `parts[1]` is an optimizer for all that is known."""
     if type(value) is not cst.Call or vocabulary.OPTIMIZER_MAKER.search(called(path_of(value.func))) is None:
         return True
-    key = literal_key(node)
-    return (
-        not vocabulary.SCHEDULER.search(key)
-        if key
-        else vocabulary.OPTIMIZER.search(called(path_of(node.value))) is not None
-    )
+    if key := literal_key(node):
+        return vocabulary.SCHEDULER.search(key) is None
+    return vocabulary.OPTIMIZER.search(called(path_of(node.value))) is not None
 
 
 def _join(facts: list[ObjectFacts]) -> str:

@@ -116,5 +116,5 @@ class UserOptions:
         root = self._tree.root(node)
         if root not in self._tables:
             elements = self._tree.find(cst.Subscript, around=root)
-            self._tables[root] = {path_of(each.value) for each in elements if isinstance(literal_key(each), str)}
+            self._tables[root] = {path_of(each.value) for each in elements if literal_key(each)}
         return self._tables[root]
