@@ -138,11 +138,11 @@ class OptimizerStates:
                         is_open = any(arg.star for arg in call.args)
                         return SavedState(optimizer, call, None, "", "<file>", True, False, is_open)
                 case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript() as target)]):
-                    return self._put(optimizer, target, is_inner)
+                    return self._put(optimizer, _outer(target), is_inner)
         return None
 
     def _put(self, optimizer: cst.BaseExpression, target: cst.Subscript, is_inner: bool) -> SavedState | None:
-        """A state, or a dict with one (`is_inner`), that is put under a key of something."""
+        """A state, or a dict with one (`is_inner`), that is put under a key of something, or under a key of what stands there."""
         path = path_of(target.value)
         if not self._is_spelled(target) or not path or isinstance(target.value, cst.Subscript):
             return None
@@ -248,6 +248,13 @@ class OptimizerStates:
         sources = [source for name, source in paired(loop.target, loop.iter) if name is bound[0].node]
         given = (self._names.bindings(each.value, each) for each in sources if isinstance(each, cst.Name))
         return any(isinstance(each.node, cst.Param) for found in given for each in found)
+
+
+def _outer(target: cst.Subscript) -> cst.Subscript:
+    """The element that an assignment changes, of one in a dict that is an element itself: `states["all"]` of
+    `states["all"][name]`."""
+    holder = target.value
+    return holder if isinstance(holder, cst.Subscript) and not isinstance(holder.value, cst.Subscript) else target
 
 
 def says_save(call: cst.CSTNode) -> bool:

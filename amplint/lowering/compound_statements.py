@@ -158,7 +158,7 @@ class BlockReader:
     # -- loops -----------------------------------------------------------------------------------------------------
 
     def _for(self, node: cst.For) -> None:
-        outer = self._scope.aliases
+        outer, picking = self._scope.aliases, self._scope.picking
         if found := members(node, self._scope):
             self._expressions.read(node.iter)
             for name, reference in found:
@@ -168,7 +168,7 @@ class BlockReader:
         else:
             self._scope.aliases = dict(outer)
             self._loop(node)
-        self._scope.aliases = outer
+        self._scope.aliases, self._scope.picking = outer, picking
 
     def _loop(self, node: cst.For) -> None:
         rescalings = self._expressions.gradients.rescalings

@@ -12,6 +12,7 @@ from amplint.lowering.program import Program
 from amplint.model import vocabulary
 from amplint.model.events import GLOBAL, ObjectFacts
 from amplint.model.records import changed
+from amplint.model.references import ELEMENT
 from amplint.syntax.access_paths import index_of, path_of
 from amplint.syntax.nodes import children, is_reference, is_sequence
 from amplint.syntax.words import words
@@ -47,6 +48,8 @@ class FunctionScope:
         """The references that names of loops and comprehensions stand for."""
         self.loop_owners: dict[str, tuple[str, ...]] = {}
         """Where the parameters come from that such names stand for."""
+        self.picking: frozenset[str] = frozenset()
+        """The names of numbers and keys by which a loop picks one object after the other."""
         self.objects: dict[str, ObjectFacts] = {}
         """What is known of the objects that references name."""
         self.bound = program.names.bindings_in(node)
@@ -91,18 +94,24 @@ class FunctionScope:
         ):
             return node
         named = elements[index.evaluated_value].value
-        return named if path_of(named) and self.roles.of(named).role in OBJECTS else node
+        return named if path_of(named) and self.is_object(named) else node
+
+    def is_object(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression names an optimizer, a scaler or a schedule."""
+        return self.roles.of(node).role in OBJECTS
 
     def _object_behind(self, root: str) -> cst.BaseExpression | None:
         """What a local name stands for, where that names an object of interest."""
         value = self._definition_of(root)
-        if root in self.aliases or value is None or self.roles.of(value).role not in OBJECTS:
+        if root in self.aliases or value is None or not self.is_object(value):
             return None
         return value if path_of(value) and path_of(value).partition(".")[0] != root else None
 
     def _noted(self, node: cst.BaseExpression, path: str) -> str:
         """The reference of an access path; what is known of its object is kept."""
         facts, reference = self.roles.of(node), self.qualify(path)
+        if facts.role in OBJECTS and picked_by(node) in self.picking:
+            reference = reference.rpartition("[")[0] + ELEMENT
         if facts.role and reference.startswith(GLOBAL):
             reference = self.program.shared_object(node) or reference
         if facts.role and reference not in self.objects:
@@ -262,6 +271,12 @@ class FunctionScope:
             return True
         computes = isinstance(call.func, cst.Attribute) and _COMPUTES.match(call.func.attr.value) is not None
         return role == "framework" and not computes
+
+
+def picked_by(node: cst.BaseExpression) -> str:
+    """The name of the number or key by which an expression picks an element; empty for any other expression."""
+    index = index_of(node) if type(node) is cst.Subscript else None
+    return index.value if type(index) is cst.Name else ""
 
 
 def works_around(program: Program, function: cst.FunctionDef) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import libcst as cst
 
-from amplint.lowering.function_scope import MAX_UNROLLED, OBJECTS, FunctionScope
+from amplint.lowering.function_scope import MAX_UNROLLED, OBJECTS, FunctionScope, picked_by
 from amplint.model.events import ObjectFacts
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.loop_elements import paired
 from amplint.syntax.nodes import is_sequence
+from amplint.syntax.tree import Tree
 
 
 def target_names(target: cst.CSTNode) -> list[str]:
@@ -72,16 +73,23 @@ def name_elements(node: cst.For | cst.CompFor, scope: FunctionScope) -> bool:
 
 
 def _picks_objects(node: cst.For, scope: FunctionScope) -> bool:
-    """Whether the iterations of a loop pick one optimizer or schedule after the other by their number, for one step each."""
+    """Whether the iterations of a loop pick one optimizer or schedule after the other by their number or key, for one step
+    each; such an element is referred to as any element of its collection is."""
     tree = scope.program.tree
     inner = (loop for kind in (cst.For, cst.While) for loop in tree.inside(node.body, kind))
-    if not isinstance(node.target, cst.Name) or any("step" in tree.words(loop) for loop in inner):
+    if any("step" in tree.words(loop) for loop in inner):
         return False
-    lines = (line for line in node.body.body if isinstance(line, cst.SimpleStatementLine))
-    assigned = (small for line in lines for small in line.body if isinstance(small, cst.Assign))
-    picked = (each for each in assigned if path_of(each.value).endswith(f"[{node.target.value}]"))
-    names = (named for each in picked for named in (each.value, each.targets[0].target))
-    return any(scope.roles.of(each).role in OBJECTS for each in names)
+    targets = set(target_names(node.target))
+    elements = (each for each in tree.inside(node.body, cst.Subscript) if picked_by(each) in targets)
+    picking = {picked_by(each) for each in elements if any(map(scope.is_object, (each, *_names_for(each, tree))))}
+    scope.picking |= picking
+    return bool(picking)
+
+
+def _names_for(element: cst.Subscript, tree: Tree) -> list[cst.BaseExpression]:
+    """What an assignment calls an element."""
+    above = tree.parent(element)
+    return [target.target for target in above.targets] if isinstance(above, cst.Assign) else []
 
 
 def _collection(source: cst.BaseExpression, scope: FunctionScope) -> str:

@@ -15,7 +15,7 @@ from .call_edits import insert_arguments, quoted
 from .optional_scalers import holds_none, may_be_left_out
 from .restore_state import Load, is_in_reach, restored
 
-_OPTIMIZER = re.compile("optimizer|optim|opt", re.IGNORECASE)
+_OPTIMIZER = re.compile("(optimizer|optim|opt)(s(?![a-z]))?", re.IGNORECASE)
 _REST_OF_ROW = re.compile(r"[ \t]*(,?)[ \t]*(#[^\r\n]*)?(?=\r?\n)")
 
 
@@ -80,9 +80,15 @@ def _saving(file: File, each: Incomplete, key: str, value: str) -> list[Edit] | 
         return None
     if isinstance(each.place, cst.Subscript):
         holder = file.tree.text(each.place.value)
-        added = file.editor.insert_after(line, f"{holder}[{quoted(file, key)}] = {value}")
+        added = file.editor.insert_after(_after_all(file, each.place, line), f"{holder}[{quoted(file, key)}] = {value}")
         return [added] if each.state.key else None  # whoever reads computed keys may go through all that there are
     return _file_of_its_own(file, each, line, value)
+
+
+def _after_all(file: File, place: cst.Subscript, line: cst.SimpleStatementLine) -> cst.SimpleStatementLine | cst.For:
+    """What the scaler's state goes behind: the loop that puts the states of several optimizers under one key, else the row."""
+    loop = file.tree.enclosing(place, cst.For, cst.FunctionDef)
+    return loop if isinstance(file.tree.parent(place), cst.Subscript) and isinstance(loop, cst.For) else line
 
 
 def _beside(file: File, entry: cst.DictElement | cst.Arg, text: str) -> list[Edit]:
