@@ -66,19 +66,39 @@ def is_in_reach(file: File, scaler: cst.BaseExpression, at: cst.CSTNode) -> bool
     """Whether the scaler can be named at a place, and has been made there."""
     if not same_object(file, scaler, at) or isinstance(scaler, cst.Subscript):
         return False
-    home = file.tree.function(at)
-    for made in file.roles.values(scaler):
-        maker = file.tree.function(made)
-        reached = [at] if maker is home else _calls(file, home, maker)
-        if any(file.tree.order(each) < file.tree.order(made) for each in reached):
-            return False
-    return True
+    return all(_is_made_by_then(file, made, at) for made in file.roles.values(scaler))
 
 
-def _calls(file: File, function: cst.CSTNode | None, inside: cst.CSTNode | None) -> list[cst.CSTNode]:
-    """The calls of a function, by its name, that stand in another one."""
-    name = function.name.value if isinstance(function, cst.FunctionDef) else ""
-    return [call for call in file.flow.calls(name) if name and file.tree.function(call) is inside]
+def _is_made_by_then(file: File, made: cst.BaseExpression, at: cst.CSTNode) -> bool:
+    """Whether a value has been assigned wherever a place is reached, as far as the calls in the file tell: a module and the
+    constructor of an object run first, and where other functions are reached in one and the same, their order counts."""
+    maker, home = file.tree.function(made), file.tree.function(at)
+    if maker is home:
+        return file.tree.order(made) < file.tree.order(at)
+    making, reaching = _first_calls(file, maker, made), _first_calls(file, home, at)
+    both = making.keys() & reaching.keys()
+    if any(reaching[each] < making[each] for each in both):
+        return False
+    return bool(both) or any(map(_runs_first, making)) or maker in file.tree.ancestors(at)
+
+
+def _first_calls(file: File, function: cst.CSTNode | None, within: cst.CSTNode) -> dict[cst.CSTNode | None, int]:
+    """The functions that reach a place in one function, themselves or by what they call, each with the order of the first node
+    that does; None stands for the module."""
+    first: dict[cst.CSTNode | None, int] = {}
+    waiting = [(function, within)]
+    while waiting:
+        home, at = waiting.pop()
+        order = file.tree.order(at)
+        if order < first.get(home, order + 1):
+            first[home] = order
+            calls = file.flow.calls(home.name.value) if isinstance(home, cst.FunctionDef) else ()
+            waiting += [(file.tree.function(call), call) for call in calls]
+    return first
+
+
+def _runs_first(function: cst.CSTNode | None) -> bool:
+    return function is None or (isinstance(function, cst.FunctionDef) and function.name.value == "__init__")
 
 
 def _made_before(file: File, load: Load) -> list[Edit] | None:

@@ -33,6 +33,7 @@ UNPROVED = {
     "amp109_update_per_optimizer/flagged_unscaled_after_update.py": "the defect makes no difference",
     "amp114_scaler_state_not_saved/flagged_loaded_before_it_is_made.py": "the fix saves the state, and the load is left",
     "amp114_scaler_state_not_saved/flagged_resumed_under_one_name.py": "the fix saves the state, and the load is left",
+    "amp114_scaler_state_not_saved/flagged_scaler_made_after_the_load.py": "the fix saves the state, and the load is left",
     "amp114_scaler_state_not_saved/flagged_scaler_depends_on_checkpoint.py": "the fix saves the state, and the load is left",
     "amp206_manual_cast_in_autocast/flagged_widened_before.py": "the defect makes no difference",
     "amp211_loss_outside_autocast/flagged_criterion_on_the_options.py": "what comes of the finding is not found",
