@@ -46,9 +46,9 @@ def side_with_amp(node: cst.If, contexts: Contexts) -> cst.BaseSuite | None:
     if on is None or (node.orelse is not None and other is None):
         return None
     lowered, plain = (node.body, other) if on else (other, node.body)
-    if lowered is None or not _lowers(lowered, contexts):
+    if lowered is None or not lowers(lowered, contexts):
         return None
-    return lowered if plain is None or not _lowers(plain, contexts) else None
+    return lowered if plain is None or not lowers(plain, contexts) else None
 
 
 def side_that_is_plain(node: cst.If) -> cst.BaseSuite | None:
@@ -68,6 +68,9 @@ def _is_on(test: cst.BaseExpression) -> bool | None:
         case cst.UnaryOperation(operator=cst.Not(), expression=asked):
             on = _is_on(asked)
             return None if on is None else not on
+        case cst.BooleanOperation(left=left, operator=operator, right=right):
+            sides = {_is_on(left), _is_on(right)}
+            return True if sides == {True} or (isinstance(operator, cst.And) and True in sides) else None
         case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator, comparator=right)]):
             if _asks_for_amp(left) and dotted(right) == "None":
                 return {cst.IsNot: True, cst.Is: False}.get(type(operator))
@@ -78,8 +81,13 @@ def _is_on(test: cst.BaseExpression) -> bool | None:
     return True if _asks_for_amp(test) else None
 
 
-def _lowers(side: cst.BaseSuite, contexts: Contexts) -> bool:
-    """Whether a side enters a region that lowers precision."""
+def lowers(side: cst.BaseSuite, contexts: Contexts) -> bool:
+    """Whether a side of an `if` enters a region that lowers precision.
+
+    Args:
+        side: the side.
+        contexts: what regions the file enters.
+    """
     items = (item.item for item in within(side) if isinstance(item, cst.WithItem))
     return any(region is not None and region.lowers for region in map(contexts.of, items))
 
@@ -101,7 +109,8 @@ def asks_about_region(test: cst.Call, region: Region | None, names: Names) -> bo
 def _asks_for_amp(test: cst.BaseExpression) -> bool:
     if isinstance(test, cst.Call) and dotted(test.func).rpartition(".")[2] == "is_autocast_enabled":
         return True
-    return vocabulary.AMP_FLAG.search(option_key(test) or dotted(test).rpartition(".")[2]) is not None
+    flag = option_key(test) or dotted(test).rpartition(".")[2]
+    return any(kind.search(flag) for kind in (vocabulary.AMP_FLAG, vocabulary.UNSCALED_FLAG))
 
 
 def _switched_off(side: cst.BaseSuite, contexts: Contexts) -> Region | None:

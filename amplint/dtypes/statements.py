@@ -10,8 +10,8 @@ from amplint.dtypes import containers
 from amplint.dtypes.calls import Calls
 from amplint.dtypes.expressions import BINARY
 from amplint.dtypes.frames import StackFrame
-from amplint.dtypes.precision_tests import side_that_is_plain, side_with_amp, side_without_amp
-from amplint.dtypes.training_tests import evaluated
+from amplint.dtypes.precision_tests import lowers, side_that_is_plain, side_with_amp, side_without_amp
+from amplint.dtypes.training_tests import evaluated, is_without_gradients
 from amplint.dtypes.values import (
     UNKNOWN,
     Arguments,
@@ -122,7 +122,9 @@ class Statements(Calls):
         bodies: list[cst.BaseSuite | None] = []
         off: dict[cst.BaseSuite | None, Region] = dict.fromkeys(evaluated(node, self.names), NO_GRAD)
         branch: cst.If | cst.Else | None = node
+        last = node
         while type(branch) is cst.If:
+            last = branch
             self.evaluate(branch.test, frame)
             decided = self.asked(branch.test, frame)
             off.update(filter(None, [side_without_amp(branch, self.contexts)]))
@@ -133,8 +135,8 @@ class Statements(Calls):
             branch = branch.orelse
         else:
             bodies = [*bodies, branch.body] if branch is not None else [None, *bodies]
-        lowered = side_with_amp(node, self.contexts)
-        plain = side_that_is_plain(node) if frame.without_amp or lowered is not None else None
+        lowered = side_with_amp(last, self.contexts)
+        plain = side_that_is_plain(last) if frame.without_amp or lowered is not None else None
         given_back = len(frame.returned)
         self._branches(bodies, frame, off, plain, lowered if lowered in bodies else None)
         if lowered is not None and plain is None and self.tree.enclosing(node, *_BLOCKS) is frame.scope:
@@ -179,10 +181,19 @@ class Statements(Calls):
         if lowered is not None and returned[lowered] and plain is not None:
             returned[plain] = []
         frame.returned = given_back + [value for body in bodies for value in returned[body]]
-        if lowered is not None and plain in results and results[lowered][1] and results[plain][1]:
-            frame.merge_with_amp(results[lowered][0], results[plain][0])
+        going_on = {body: result for body, result in results.items() if body not in self._passed_over(bodies)}
+        told_apart = lowered is not None and going_on.keys() == {lowered, plain}
+        if told_apart and all(alive for _, alive in going_on.values()):
+            frame.merge_with_amp(going_on[lowered][0], going_on[plain][0])
         else:
-            frame.merge(before, [*results.values()])
+            frame.merge(before, [*going_on.values()])
+
+    def _passed_over(self, bodies: Sequence[cst.BaseSuite | None]) -> list[cst.BaseSuite | None]:
+        """The alternatives that only evaluate, where another one lowers precision: what follows is looked at as it trains."""
+        sides = [body for body in bodies if body is not None]
+        idle = [body for body in sides if is_without_gradients(body, self.contexts)]
+        trains = any(lowers(body, self.contexts) for body in sides if body not in idle) if idle else False
+        return [*idle] if trains else []
 
     def _loop(self, node: cst.For | cst.While, frame: StackFrame) -> None:
         around = frame.regions

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.names import Names, dotted
 
 _TRAINING = "self.training"
@@ -27,6 +28,26 @@ def evaluated(node: cst.If, names: Names) -> Iterator[cst.BaseSuite | None]:
         branch = branch.orelse
     if left:
         yield branch.body if type(branch) is cst.Else else None
+
+
+def is_without_gradients(side: cst.BaseSuite, contexts: Contexts) -> bool:
+    """Whether a side of an `if` computes what it computes under `torch.no_grad()`, beside calls such as `model.eval()`.
+
+    Args:
+        side: the side.
+        contexts: what the file enters.
+    """
+    blocks = [each for each in side.body if not _only_calls(each)]
+    return bool(blocks) and all(isinstance(each, cst.With) and _records_none(each, contexts) for each in blocks)
+
+
+def _only_calls(statement: cst.CSTNode) -> bool:
+    return isinstance(statement, cst.SimpleStatementLine) and all(isinstance(each, cst.Expr) for each in statement.body)
+
+
+def _records_none(node: cst.With, contexts: Contexts) -> bool:
+    regions = (contexts.of(item.item) for item in node.items)
+    return any(region is not None and region.device == "grad" for region in regions)
 
 
 def _rules_out(test: cst.BaseExpression, truth: bool, names: Names) -> bool:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.facts.optimizer_checkpoints import says_save
+from amplint.facts.saving_calls import says_save
 from amplint.facts.scaler_checkpoints import ScalerStates, steppers_of
 from amplint.facts.scaler_reach import ConfinedScalers
 from amplint.file import File

@@ -7,9 +7,9 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.facts.optimizer_checkpoints import says_save
 from amplint.facts.resume_checkpoints import Checkpoints
-from amplint.facts.save_helpers import SaveHelpers, states_taken, takes_state
+from amplint.facts.save_helpers import SaveHelpers, states_taken
+from amplint.facts.saving_calls import says_save, takes_state
 from amplint.facts.scaler_checkpoints import steppers_of
 from amplint.file import File
 from amplint.model import vocabulary

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import libcst as cst
 
+from amplint.facts.filled_collections import added_to, appended_to, is_plain_update, outer_element
+from amplint.facts.saving_calls import REGISTERING, says_save
 from amplint.facts.state_helpers import StatesByHelpers
 from amplint.file import File
 from amplint.model import vocabulary
@@ -17,17 +19,10 @@ from amplint.syntax.bindings import targets
 from amplint.syntax.loop_elements import paired
 from amplint.syntax.value_uses import How, Use
 
-_REGISTERING = ("add_recoverable", "add_recoverables", "add_checkpointable")
-"""The methods by which checkpointers are told what they are to save."""
 _MEASURES = frozenset({"len", "str", "repr", "bool", "type", "id"})
 """Functions that tell something of a state, and do not keep it."""
 _PRIVATE = re.compile("_[^_]")
 """How the names of functions begin that nothing outside of their file calls."""
-
-
-def registers(call: cst.CSTNode) -> bool:
-    """Whether a call tells a checkpointer what it is to save."""
-    return called_name(call) in _REGISTERING
 
 
 @frozen
@@ -65,7 +60,7 @@ class OptimizerStates:
 
     def _registered(self) -> Iterator[SavedState]:
         """The optimizers that are registered with something that saves the states of all that are."""
-        for call, owner in (pair for name in _REGISTERING for pair in self._flow.methods(name)):
+        for call, owner in (pair for name in REGISTERING for pair in self._flow.methods(name)):
             for optimizer in (arg.value for arg in call.args if self.is_optimizer(arg.value)):
                 yield SavedState(optimizer, call, None, "", path_of(owner), True, False, False)
 
@@ -99,8 +94,10 @@ class OptimizerStates:
         use = self._flow.use(value)
         while isinstance(use.node, (cst.ListComp, cst.DictComp)):
             use = self._flow.use(use.node)
-        if isinstance(use.node, cst.Call) and use.name == "append" and isinstance(use.node.func, cst.Attribute):
-            return path_of(use.node.func.value)
+        if (collection := appended_to(use)) is not None:
+            if not isinstance(collection, cst.Subscript):
+                return path_of(collection)
+            return "" if self._is_spelled(collection) else path_of(collection.value)
         if use.how is not How.ASSIGNED:
             return ""
         given = targets(use.node)
@@ -131,14 +128,16 @@ class OptimizerStates:
                 case cst.Call() as call if use.how is How.ARGUMENT:
                     if use.arg is not None and use.arg.keyword and self._names.all_in(call.func, {"builtins.dict"}):
                         return self._held(optimizer, call, use.arg)
-                    if use.arg is not None and use.arg.keyword and (path := _updated(use)):
+                    if use.arg is not None and use.arg.keyword and (path := added_to(use)):
                         key = use.arg.keyword.value
                         return SavedState(optimizer, call, use.arg, key, path, *self._fate(path, call))
+                    if isinstance(collection := appended_to(use), cst.Subscript):
+                        return self._put(optimizer, outer_element(collection), is_inner)
                     if says_save(call):
                         is_open = any(arg.star for arg in call.args)
                         return SavedState(optimizer, call, None, "", "<file>", True, False, is_open)
                 case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript() as target)]):
-                    return self._put(optimizer, _outer(target), is_inner)
+                    return self._put(optimizer, outer_element(target), is_inner)
         return None
 
     def _put(self, optimizer: cst.BaseExpression, target: cst.Subscript, is_inner: bool) -> SavedState | None:
@@ -174,7 +173,7 @@ class OptimizerStates:
             elif use.how is How.ARGUMENT and says_save(use.node):
                 told = _is_told(use, holder)
                 return None if told else SavedState(optimizer, holder, entry, key, "", True, False, is_open)
-            elif path := _updated(use):
+            elif path := added_to(use):
                 saved, returned, escapes = self._fate(path, holder)
                 return SavedState(optimizer, holder, entry, key, path, saved, returned, is_open or escapes)
             elif use.how is How.RETURNED:
@@ -202,7 +201,7 @@ class OptimizerStates:
                     saved = saved or says_save(call)
                     is_open = is_open or not (says_save(call) or vocabulary.LOOKS.search(use.name))
                 case How.METHOD, cst.Call() as call if late:
-                    is_open = is_open or (use.name == "update" and not _is_plain_update(call))
+                    is_open = is_open or (use.name == "update" and not is_plain_update(call))
                 case How.RETURNED, _:
                     returned = True
                 case How.PART, cst.Element() as element:
@@ -250,30 +249,6 @@ class OptimizerStates:
         return any(isinstance(each.node, cst.Param) for found in given for each in found)
 
 
-def _outer(target: cst.Subscript) -> cst.Subscript:
-    """The element that an assignment changes, of one in a dict that is an element itself: `states["all"]` of
-    `states["all"][name]`."""
-    holder = target.value
-    return holder if isinstance(holder, cst.Subscript) and not isinstance(holder.value, cst.Subscript) else target
-
-
-def says_save(call: cst.CSTNode) -> bool:
-    """Whether what is called saves something, by its name."""
-    return _is_named_for_saving(called_name(call))
-
-
-@lru_cache(maxsize=4096)
-def _is_named_for_saving(name: str) -> bool:
-    says_other = vocabulary.LOADS.search(name) or vocabulary.FINDS.search(name)
-    return vocabulary.SAVES.search(name) is not None and says_other is None
-
-
-def _updated(use: Use) -> str:
-    """The path of a dict to which a value is added by `update`; empty for any other use."""
-    func = use.node.func if isinstance(use.node, cst.Call) and use.how is How.ARGUMENT else None
-    return path_of(func.value) if isinstance(func, cst.Attribute) and use.name == "update" else ""
-
-
 def _is_told(use: Use, holder: cst.BaseExpression) -> bool:
     """Whether a dict only tells about what is saved: by the name of the parameter, or as it goes to a log without any weights."""
     if use.arg is not None and use.arg.keyword is not None and vocabulary.METADATA.search(use.arg.keyword.value):
@@ -282,8 +257,3 @@ def _is_told(use: Use, holder: cst.BaseExpression) -> bool:
     receiver = path_of(func.value) if isinstance(func, cst.Attribute) else ""
     holds_weights = any(vocabulary.WEIGHTS.search(key) for key, _ in elements(holder))
     return not holds_weights and vocabulary.REPORTERS.search(called(receiver)) is not None
-
-
-def _is_plain_update(call: cst.Call) -> bool:
-    """Whether the keys that `update` adds can all be seen."""
-    return all((arg.keyword is not None or isinstance(arg.value, cst.Dict)) and not arg.star for arg in call.args)

@@ -7,12 +7,13 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState, registers, says_save
+from amplint.facts.optimizer_checkpoints import OptimizerStates, SavedState
 from amplint.facts.own_states import OwnStates
 from amplint.facts.restored_checkpoints import Unrestored, unrestored
 from amplint.facts.restoring_helpers import RestoringHelpers
 from amplint.facts.returned_states import ReturnedStates
-from amplint.facts.save_helpers import SaveHelpers, is_for_saving
+from amplint.facts.save_helpers import SaveHelpers
+from amplint.facts.saving_calls import is_for_saving, registers, says_save
 from amplint.facts.scaler_checkpoints import ScalerStates, is_flag, steppers_of
 from amplint.facts.scaler_reach import ConfinedScalers
 from amplint.facts.scalers_at_hand import ScalersAtHand
@@ -69,7 +70,12 @@ class Checkpoints:
         found: dict[tuple[object, ...], Incomplete] = {}
         taken = tuple(self._taken())
         told = {self._classes.owner(each.place) for each in taken} - {None}
-        left_out = [each for each in self._left_out() if self._classes.owner(each.helper or each.place) not in told]
+        homes = {self._tree.function(each.place) for each in taken}
+        left_out = [
+            each
+            for each in self._left_out()
+            if each.helper not in homes and self._classes.owner(each.helper or each.place) not in told
+        ]
         own = (each for each in taken if not any(self._goes_into(each.state, other.place) for other in left_out))
         for each in (*own, *left_out, *self._given_away()):
             found.setdefault(self._checkpoint(each), each)

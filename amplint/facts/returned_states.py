@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.facts.optimizer_checkpoints import SavedState, says_save
+from amplint.facts.optimizer_checkpoints import SavedState
+from amplint.facts.saving_calls import says_save
 from amplint.facts.scaler_checkpoints import ScalerStates
 from amplint.file import File
 from amplint.syntax.access_paths import path_of

@@ -9,7 +9,7 @@ from itertools import islice
 
 import libcst as cst
 
-from amplint.facts.optimizer_checkpoints import says_save
+from amplint.facts.saving_calls import is_for_saving, says_save, takes_state
 from amplint.facts.scaler_checkpoints import ScalerStates, held_objects_of
 from amplint.file import File
 from amplint.model import vocabulary
@@ -17,6 +17,7 @@ from amplint.roles.call_targets import Callee
 from amplint.syntax.access_paths import called_name, displayed, path_of
 from amplint.syntax.bindings import targets
 from amplint.syntax.call_arguments import given_by, params_of
+from amplint.syntax.loop_elements import paired
 from amplint.syntax.nodes import within
 
 _MAX_DEPTH = 3
@@ -93,13 +94,15 @@ class SaveHelpers:
                     yield from self._chosen(member)
 
     def members(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-        """The elements of the dict, or the list, that an expression is or names; else the expression itself.
+        """The elements of the dict, or the list, that an expression is or names; else the expression itself, as for an element
+        without a name.
 
         What is put into it under further keys counts.
         """
         shown = [each for value in self._flow.meant(node) for each in displayed(value) if isinstance(value, _DISPLAYS)]
         put = self._flow.put(path_of(node), node) if shown and path_of(node) else ()
-        return [*shown, *(value for _, value in put)] or [node]
+        held = [each if path_of(each) else node for each in (*shown, *(value for _, value in put))]
+        return list(dict.fromkeys(held)) or [node]
 
     def goes_through(self, function: cst.FunctionDef) -> bool:
         """Whether a function takes the states of all that it, or its object, is given in a dict or a list."""
@@ -177,30 +180,14 @@ def states_taken(function: cst.FunctionDef) -> Iterator[str]:
             yield members.get(path, path)
 
 
-def takes_state(call: cst.Call) -> bool:
-    """Whether a call takes the state of something."""
-    return isinstance(call.func, cst.Attribute) and call.func.attr.value == "state_dict"
-
-
-def is_for_saving(call: cst.Call) -> bool:
-    """Whether what a call makes is there to save something, by its name or by what it is given something as (`to_save=`).
-
-    Args:
-        call: the call.
-    """
-    names = [called_name(call), *(arg.keyword.value for arg in call.args if arg.keyword is not None)]
-    return vocabulary.SAVES.search(names[0]) is not None or "to_save" in names
-
-
 def _loops(function: cst.FunctionDef) -> Iterator[tuple[str, str]]:
     """The loop variables of a function, each with what it goes through."""
     for node in within(function):
         if isinstance(node, (cst.For, cst.CompFor)):
-            through = node.iter
-            if isinstance(through, cst.Call) and isinstance(through.func, cst.Attribute):
-                through = through.func.value  # `.items()`, `.values()`
-            target = node.target.elements[-1].value if isinstance(node.target, cst.Tuple) else node.target
-            yield path_of(target), path_of(through)
+            for target, through in paired(node.target, node.iter):
+                if isinstance(through, cst.Call) and isinstance(through.func, cst.Attribute):
+                    through = through.func.value  # `.keys()`
+                yield target.value, path_of(through)
 
 
 def _indexed(owner: cst.BaseExpression, members: Mapping[str, str]) -> cst.BaseExpression:

@@ -8,7 +8,8 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.facts.checkpoints_beside import are_in_one_loop, are_of_one_run
-from amplint.facts.optimizer_checkpoints import SavedState, registers, says_save
+from amplint.facts.optimizer_checkpoints import SavedState
+from amplint.facts.saving_calls import registers, says_save
 from amplint.facts.state_helpers import StatesByHelpers
 from amplint.file import File
 from amplint.model import vocabulary
@@ -17,6 +18,7 @@ from amplint.roles.handed_out_optimizers import is_or_wraps_optimizer
 from amplint.roles.held_objects import HeldObjects
 from amplint.roles.scaler_wrappers import ScalerWrappers
 from amplint.roles.step_pairs import Steppers
+from amplint.roles.wrapped_optimizers import WrappedOptimizers
 from amplint.syntax.access_paths import asked_element, called_name, elements, index_of, literal_key, path_of
 from amplint.syntax.nodes import is_reference, within
 from amplint.syntax.unused_arguments import used_arguments
@@ -29,7 +31,8 @@ def wrappers_of(file: File) -> ScalerWrappers:
 
 def steppers_of(file: File) -> Steppers:
     """The optimizers of a file that are stepped through a scaler."""
-    return Steppers(file.tree, file.roles, file.fact(wrappers_of), file.fact(held_objects_of))
+    around = WrappedOptimizers(file.callees.objects)
+    return Steppers(file.tree, file.roles, file.fact(wrappers_of), file.fact(held_objects_of), around)
 
 
 def held_objects_of(file: File) -> HeldObjects:

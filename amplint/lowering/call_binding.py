@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import libcst as cst
 
 from amplint.lowering.conditions import constant
-from amplint.lowering.function_scope import FunctionScope
+from amplint.lowering.function_scope import FunctionScope, picked_by
 from amplint.lowering.gradients import argument
 from amplint.model.event_graph import Condition
 from amplint.model.references import reference
@@ -16,6 +16,7 @@ from amplint.syntax.access_paths import called_name
 from amplint.syntax.call_arguments import params_of
 from amplint.syntax.nodes import within
 
+_QUOTES = "'\""
 _COMPUTED = (cst.Call, cst.BinaryOperation)
 _CONDITIONS = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.Name)
 
@@ -41,7 +42,18 @@ def binding(
         elif constant(value) is None:
             is_loss = name in losses or (isinstance(value, _COMPUTED) and name in _used_as_losses(callee.node, caller))
             bound[name] = caller.ref(value) or (unnamed(value) if is_loss else "")
-    return (*_kept(callee, caller), *_collected(callee, call, caller), *bound.items())
+    return (*_kept(callee, caller), *_keys(callee, call, caller), *_collected(callee, call, caller), *bound.items())
+
+
+def _keys(callee: Callee, call: cst.Call, caller: FunctionScope) -> Iterator[tuple[str, str]]:
+    """The elements that a function picks by a parameter which gets a literal: `[name]` is `["encoder"]` then."""
+    given = _given(callee, call, caller)
+    literals = [(name, value) for name, value in given if isinstance(value, (cst.SimpleString, cst.Integer))]
+    elements = caller.program.tree.inside(callee.node, cst.Subscript) if literals else ()
+    picking = set(map(picked_by, elements))
+    for name, value in literals:
+        if name in picking:
+            yield f"[{name}]", f"[{value.value.strip(_QUOTES)}]"
 
 
 def _used_as_losses(node: cst.FunctionDef, caller: FunctionScope) -> set[str]:

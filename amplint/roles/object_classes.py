@@ -53,9 +53,14 @@ class ObjectClasses:
                 waiting += [value.body, value.orelse]
             elif type(value) is cst.BooleanOperation and type(value.operator) is cst.Or:
                 waiting += [value.left, value.right]
-            elif path_of(value) not in ("None", path):
+            elif path_of(value) not in ("None", path) or not self._is_same(value, instance):
                 found.append(value)
         return found
+
+    def _is_same(self, value: cst.BaseExpression, instance: cst.BaseExpression) -> bool:
+        """Whether a value with the path of an object is that object, or None: a function that returns it may call another so."""
+        is_local = type(value) is cst.Name and value.value != "None"
+        return not is_local or self._tree.function(value) is self._tree.function(instance)
 
     def unwrapped(self, value: cst.BaseExpression) -> cst.BaseExpression:
         """The module that an expression gives back: `net` of `net.cuda()`, `DataParallel(net)` and `unwrap_model(net)`."""
@@ -120,8 +125,17 @@ class ObjectClasses:
             made = self._made(value, abroad, _MAX_CALLS) if isinstance(value, cst.Call) else set()
             if any(each is not None and is_torchs(each) for each in made):
                 made = {self._classes.instance_of(value, abroad)}
+            made = made or (self._named(value, abroad) if self._param(instance) is None else set())
             found |= made or {self._handed_on(value, abroad, names - 1)}
         return found
+
+    def _named(self, value: cst.BaseExpression, abroad: bool) -> set[ClassInfo | None]:
+        """The classes of what a name stands for that is only ever given what calls make: `net` of `return net, loader`."""
+        if type(value) is not cst.Name or self._param(value) is not None:
+            return set()
+        made = [self._made(each, abroad, _MAX_CALLS) for each in self.held(value) if isinstance(each, cst.Call)]
+        known = {info for infos in made for info in infos}
+        return known if len(made) == len(self.held(value)) and None not in known else set()
 
     def _made(self, call: cst.Call, abroad: bool, calls: int) -> set[ClassInfo | None]:
         """The classes of what a call gives back, as a constructor, or as a function or a method that constructs it."""

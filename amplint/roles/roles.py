@@ -228,7 +228,7 @@ class Roles:
             return changed(sides[0], enabled=enabled, made=len(sides) == 2, maker=maker) if sides else None
         if type(value) is cst.BooleanOperation:
             return self.made_by(value.left) or self.made_by(value.right)
-        if is_sequence(value) or type(value) in (cst.Dict, cst.ListComp):
+        if is_sequence(value) or type(value) in (cst.Dict, cst.DictComp, cst.ListComp):
             known = [facts for each in displayed(value) if (facts := self.made_by(each))]
             alike = len({facts.owners for facts in known}) == 1
             return changed(known[0], owners=known[0].owners if alike else ()) if known else None

@@ -12,6 +12,7 @@ from amplint.roles.handed_out_optimizers import is_or_wraps_optimizer
 from amplint.roles.held_objects import HeldObjects
 from amplint.roles.roles import Roles
 from amplint.roles.scaler_wrappers import ScalerWrappers
+from amplint.roles.wrapped_optimizers import WrappedOptimizers
 from amplint.syntax.access_paths import called_name, displayed, path_of
 from amplint.syntax.call_arguments import given_by, params_of
 from amplint.syntax.nodes import is_reference, is_sequence, within
@@ -39,10 +40,13 @@ class Steppers:
         roles: what its objects are.
         wrappers: its objects that step through a scaler of their own.
         held: its objects that others hold.
+        around: its objects that step an optimizer which they hold.
     """
 
-    def __init__(self, tree: Tree, roles: Roles, wrappers: ScalerWrappers, held: HeldObjects) -> None:
-        self._tree, self._roles, self._wrappers, self._held = tree, roles, wrappers, held
+    def __init__(
+        self, tree: Tree, roles: Roles, wrappers: ScalerWrappers, held: HeldObjects, around: WrappedOptimizers
+    ) -> None:
+        self._tree, self._roles, self._wrappers, self._held, self._around = tree, roles, wrappers, held, around
         self.flow = roles.flow
 
     @cached_property
@@ -60,6 +64,9 @@ class Steppers:
             return
         optimizers = [each for each in given if self._is_optimizer(each)]
         if not optimizers:
+            for each in filter(self._is_scaler, given):
+                holder = self._around.stepped_by(call, each)
+                yield from () if holder is None else (StepPair(each, holder, call),)
             return
         called = [call.func, call.func.value] if isinstance(call.func, cst.Attribute) else [call.func]
         wrappers = [each for each in called if self._wrappers.may_name(each)]
@@ -110,7 +117,8 @@ class Steppers:
         """
         values = self._objects(optimizer)
         path = path_of(optimizer)
-        found = [pair for pair in self.pairs if path and self._is_same(pair.optimizer, path, values)]
+        found = [pair for pair in self.pairs if path and self._around.holds(pair.optimizer, optimizer)]
+        found = found or [pair for pair in self.pairs if path and self._is_same(pair.optimizer, path, values)]
         found = found or [pair for pair in self.pairs if path and self._held.is_wrapped(pair.optimizer, optimizer)]
         if found:  # the parameter of a function may be called like it, too
             return next((pair for pair in found if path_of(pair.optimizer) == path), found[0])

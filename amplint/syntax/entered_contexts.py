@@ -14,9 +14,10 @@ _LEAVES = frozenset({"close", "aclose"})
 
 
 def entered_by(statement: cst.CSTNode) -> cst.BaseExpression | None:
-    """The context that a statement enters for the rest of its block (`stack.enter_context(region)`); None for any other."""
-    call = _called(statement)
-    return call.args[0].value if call is not None and called_name(call) in _ENTERS and len(call.args) == 1 else None
+    """The context that a statement enters for the rest of its block (`stack.enter_context(region)`), or an `if` on both of its
+    sides; None for any other."""
+    call = _entering(statement)
+    return call.args[0].value if call is not None else None
 
 
 def left_behind(statement: cst.CSTNode, following: Sequence[cst.CSTNode]) -> int:
@@ -26,7 +27,7 @@ def left_behind(statement: cst.CSTNode, following: Sequence[cst.CSTNode]) -> int
         statement: what enters the context.
         following: the rest of its block.
     """
-    entering = _called(statement)
+    entering = _entering(statement)
     for count, each in enumerate(following):
         call = _called(each)
         if (
@@ -37,6 +38,16 @@ def left_behind(statement: cst.CSTNode, following: Sequence[cst.CSTNode]) -> int
         ):
             return count
     return len(following)
+
+
+def _entering(statement: cst.CSTNode) -> cst.Call | None:
+    """The call by which a statement enters a context; of an `if`, one that both of its sides have alike."""
+    match statement:
+        case cst.If(body=body, orelse=cst.Else(body=other)):
+            sides = [[call for each in side.body if (call := _entering(each)) is not None] for side in (body, other)]
+            return next((one for one in sides[0] if any(map(one.deep_equals, sides[1]))), None)
+    call = _called(statement)
+    return call if call is not None and called_name(call) in _ENTERS and len(call.args) == 1 else None
 
 
 def _called(statement: cst.CSTNode) -> cst.Call | None:

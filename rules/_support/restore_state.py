@@ -79,7 +79,7 @@ def _is_made_by_then(file: File, made: cst.BaseExpression, at: cst.CSTNode) -> b
     both = making.keys() & reaching.keys()
     if any(reaching[each] < making[each] for each in both):
         return False
-    return bool(both) or any(map(_runs_first, making)) or maker in file.tree.ancestors(at)
+    return bool(both) or any(map(_runs_first, making)) or any(each is maker for each in file.tree.ancestors(at))
 
 
 def _first_calls(file: File, function: cst.CSTNode | None, within: cst.CSTNode) -> dict[cst.CSTNode | None, int]:

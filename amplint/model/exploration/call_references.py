@@ -79,6 +79,8 @@ class Frame:
 
     def ref(self, name: str) -> str:
         """A reference of this frame as the root function would write it."""
+        if "[" in name:
+            name = self._picked(name)
         own = reference(name)
         for bound, meaning in self.binding:
             if bound == own.root:
@@ -88,6 +90,13 @@ class Frame:
         if self.prefix and (own.root in self.function.locals or own.root == RETURN or own.is_temporary):
             return f"{self.prefix}{name}"
         return self.around.ref(name) if self.around is not None else name
+
+    def _picked(self, name: str) -> str:
+        """A reference with the literals that the call gives in the place of parameters by which elements are picked."""
+        for bound, meaning in self.binding:
+            if bound.startswith("["):
+                name = name.replace(bound, meaning)
+        return name
 
     def key(self, key: str) -> str:
         """The key of a condition, with its references as the root function would write them."""

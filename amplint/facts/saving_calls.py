@@ -1,0 +1,44 @@
+"""Calls that save something, by the names that they have."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import libcst as cst
+
+from amplint.model import vocabulary
+from amplint.syntax.access_paths import called_name
+
+REGISTERING = ("add_recoverable", "add_recoverables", "add_checkpointable")
+"""The methods by which checkpointers are told what they are to save."""
+
+
+def registers(call: cst.CSTNode) -> bool:
+    """Whether a call tells a checkpointer what it is to save."""
+    return called_name(call) in REGISTERING
+
+
+def says_save(call: cst.CSTNode) -> bool:
+    """Whether what is called saves something, by its name."""
+    return _is_named_for_saving(called_name(call))
+
+
+@lru_cache(maxsize=4096)
+def _is_named_for_saving(name: str) -> bool:
+    says_other = vocabulary.LOADS.search(name) or vocabulary.FINDS.search(name)
+    return vocabulary.SAVES.search(name) is not None and says_other is None
+
+
+def takes_state(call: cst.Call) -> bool:
+    """Whether a call takes the state of something."""
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value == "state_dict"
+
+
+def is_for_saving(call: cst.Call) -> bool:
+    """Whether what a call makes is there to save something, by its name or by what it is given something as (`to_save=`).
+
+    Args:
+        call: the call.
+    """
+    names = [called_name(call), *(arg.keyword.value for arg in call.args if arg.keyword is not None)]
+    return vocabulary.SAVES.search(names[0]) is not None or "to_save" in names
