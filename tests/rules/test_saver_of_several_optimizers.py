@@ -40,9 +40,7 @@ TWO = "(torch.optim.Adam(model.a.parameters()), torch.optim.Adam(model.b.paramet
 
 
 @pytest.mark.parametrize("optimizers", [TWO, "model.make_optimizers()"])
-@pytest.mark.parametrize(
-    ("more", "found"), [("pass", ["AMP114"]), ('state["scaler"] = model.scaler.state_dict()', [])]
-)
+@pytest.mark.parametrize(("more", "found"), [("pass", ["AMP114"]), ('state["scaler"] = model.scaler.state_dict()', [])])
 def test_states_go_under_numbered_keys(tmp_path: Path, optimizers: str, more: str, found: list[str]) -> None:
     files = project(tmp_path, saving=SAVING.format(more=more), train=TRAIN.format(optimizers=optimizers))
     assert codes(files, "train.py") == found
