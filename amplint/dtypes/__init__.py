@@ -99,7 +99,8 @@ class Dtypes:
         returned = (value for values in self._given_back.values() for value in values)
         losses = [call for call, loss in leaving.items() if loss]
         asked = asking_calls(self._flow.operations if uses else (), returned, losses)
-        return self._callees.contexts(leaving, asked)
+        normalised = {call for call, loss in self._flow.leaving.items() if not loss and self._flow.reached.get(call)}
+        return self._callees.contexts(leaving, asked, normalised)
 
     @property
     def results(self) -> tuple[ResultElsewhere, ...]:

@@ -92,7 +92,7 @@ def damped(value: Tensor, exponentials: bool = True, core: cst.CSTNode | None = 
 
     def cancels(flow: GradientFlow) -> bool:
         operation = flow.operation
-        if operation.op in EXPONENTIALS:
+        if operation.op in EXPONENTIALS or operation.op == "call":  # of another file, with exponentials of its own
             return exponentials
         return core is not None and _same(operation.operand.core, core)
 

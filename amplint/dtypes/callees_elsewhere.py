@@ -38,16 +38,20 @@ class CalleesElsewhere:
         self._targets: dict[cst.Call, tuple[Target, ...]] = {}
         self._results = {each.way: each for each in file.results}
 
-    def contexts(self, calls: Mapping[Operation, bool], asked: Container[Operation]) -> tuple[CallerContext, ...]:
+    def contexts(
+        self, calls: Mapping[Operation, bool], asked: Container[Operation], normalised: Container[Operation] = ()
+    ) -> tuple[CallerContext, ...]:
         """How the functions that calls run are entered.
 
         Args:
             calls: the calls, each with whether a loss is computed there.
             asked: the calls of which it matters what they give back.
+            normalised: the calls of which that may be normalised before it goes into a loss.
         """
-        return distinct(
-            context for call, loss in calls.items() for context in self._contexts(call, loss, asks=call in asked)
+        found = (
+            (call, context) for call, loss in calls.items() for context in self._contexts(call, loss, call in asked)
         )
+        return distinct(context._replace(normalised=call in normalised) for call, context in found)
 
     def result(self, call: Operation) -> Value | None:
         """What a call of a function of another file gives back; None where nobody says so.

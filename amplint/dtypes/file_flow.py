@@ -11,6 +11,7 @@ from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import unknown
 from amplint.dtypes.shapes import value_of
 from amplint.dtypes.statements import Statements
+from amplint.dtypes.tensor_calls import no_result
 from amplint.dtypes.values import NO_ARGUMENTS, UNKNOWN, Arguments, Choice, Closure, GivenText, Instance, Items, Value
 from amplint.model.caller_contexts import CallerContext, Target
 from amplint.model.events import NO_GRAD, Region
@@ -59,7 +60,7 @@ class FileFlow(Statements):
             results = list(self._call_target(node, context.target, given, frame))
             for result in results:
                 if context.loss:
-                    self.reach(result, frame)
+                    self.reach(no_result(result) if context.normalised else result, frame)
             if context.asks and context.target.made and self._is_made_with_functions(node):
                 results = list(self._call_target(node, context.target, given, frame, _ANY))
             return tuple(results) if context.asks else ()

@@ -139,6 +139,7 @@ def _from_elsewhere(told: FromElsewhere) -> list[Any]:
         told.end_row,
         told.end_column,
         told.under,
+        told.normalised,
     ]
 
 
@@ -147,11 +148,13 @@ def _read_from_elsewhere(value: Any) -> FromElsewhere:
     if len(rest) == 2:
         shapes, sure = rest
         return ResultElsewhere(_read_way(way), tuple(map(_as_tuples, shapes)), bool(sure))
-    loss, caller, row, column, asks, end_row, end_column, under = rest
+    loss, caller, row, column, asks, end_row, end_column, under, normalised = rest
     target, region, differentiates, arguments = _read_way(way)
     place = _text(caller), _number(row), _number(column)
     end = _number(end_row), _number(end_column)
-    return CallerContext(target, region, differentiates, bool(loss), arguments, *place, bool(asks), *end, bool(under))
+    return CallerContext(
+        target, region, differentiates, bool(loss), arguments, *place, bool(asks), *end, bool(under), bool(normalised)
+    )
 
 
 def _way(way: CallManner) -> list[Any]:

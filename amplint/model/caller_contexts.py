@@ -103,6 +103,7 @@ class CallerContext(NamedTuple):
         end_row: with `end_column`, where the region or the call ends that begins at `row` and `column`.
         end_column: see `end_row`.
         under: whether a call stands at that place, in a region that a caller of its own enters.
+        normalised: whether what follows may normalise what is given back before it goes into a loss.
     """
 
     target: Target
@@ -117,6 +118,7 @@ class CallerContext(NamedTuple):
     end_row: int = 0
     end_column: int = 0
     under: bool = False
+    normalised: bool = False
 
     @property
     def way(self) -> CallManner:
@@ -131,7 +133,7 @@ class CallerContext(NamedTuple):
     @property
     def effect(self) -> tuple[object, ...]:
         """What decides on how the function runs, and what is to be said of it: everything but where it is called."""
-        return self.way, self.loss, self.asks
+        return self.way, self.loss, self.asks, self.normalised
 
 
 FromElsewhere = CallerContext | ResultElsewhere
@@ -140,10 +142,10 @@ FromElsewhere = CallerContext | ResultElsewhere
 
 def distinct(contexts: Iterable[CallerContext]) -> tuple[CallerContext, ...]:
     """Contexts in a stable order: one for each effect, and not too many for one function."""
-    found: dict[tuple[CallManner, bool], CallerContext] = {}
+    found: dict[tuple[CallManner, bool, bool], CallerContext] = {}
     counts: dict[Target, int] = {}
     for context in _ordered(contexts):
-        key = context.way, context.loss
+        key = context.way, context.loss, context.normalised
         if key in found:
             found[key] = found[key]._replace(asks=found[key].asks or context.asks)
         elif counts.get(context.target, 0) < MOST:

@@ -76,3 +76,21 @@ def test_what_the_model_gives_reaches_the_loss(tmp_path: Path, loss: str, expect
 
 def test_a_model_that_gives_float32(tmp_path: Path) -> None:
     assert found(tmp_path, "soft_bce(out, y)", out="self.conv(x).float()") == set()
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        ("normal(out, y)", set()),
+        ("out.sum()", {"nets.py:11 AMP301"}),
+    ],
+)
+def test_a_loss_may_normalise_the_exponential_of_the_model(tmp_path: Path, loss: str, expected: set[str]) -> None:
+    """As the density of a normal distribution does, whose width is an exponential."""
+    losses = """
+        def normal(width, target):
+            return ((target / width) ** 2 / 2 + width.log()).mean()
+    """
+    train = TRAIN.replace("import SoftFocal, soft_bce", "import normal").replace("criterion = SoftFocal()", "")
+    files = {"nets": NETS.format(out="self.conv(x).exp()"), "losses": losses, "train": train.format(loss=loss)}
+    assert found_in(project(tmp_path, **files), select=("AMP301",)) == expected
