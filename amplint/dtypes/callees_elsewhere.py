@@ -172,7 +172,7 @@ class CalleesElsewhere:
         }
         if held:
             return [Target(path, text, True, method) for path, text in sorted(held)]
-        same = self._first_name(instance, objects)
+        same = self._first_name(instance, objects) or self._given_here(instance, objects)
         if same is not None and hops < _MOST_NAMES:
             return self._made(same, method, hops + 1)
         whole = instance.value if key and isinstance(instance, cst.Subscript) else instance
@@ -190,6 +190,14 @@ class CalleesElsewhere:
         behind = [_inside(self._file.callees.objects.unwrapped(each)) for each in objects or [instance]]
         names = {path_of(each) if isinstance(each, (cst.Name, cst.Attribute)) else "" for each in behind}
         return behind[0] if len(names) == 1 and names.isdisjoint({"", path_of(instance)}) else None
+
+    def _given_here(
+        self, instance: cst.BaseExpression, objects: Sequence[cst.BaseExpression]
+    ) -> cst.BaseExpression | None:
+        """What the only call in this file gives to the parameter that an object was: `net` of `Trainer(net)`."""
+        param = objects[0] if len(objects) == 1 else instance
+        given = list(self._file.flow.given(param)) if isinstance(param, cst.Name) else []
+        return given[0] if len(given) == 1 else None
 
     def _is_element(self, value: cst.BaseExpression) -> bool:
         """Whether a value stands in a display of a dict: it is what the key leads to, and no holder of it."""
@@ -235,7 +243,9 @@ class CalleesElsewhere:
     def _is_unpacked(self, value: cst.BaseExpression) -> bool:
         """Whether only a part of what a call returns is meant."""
         assign = self._file.tree.enclosing(value, cst.Assign)
-        return isinstance(assign, cst.Assign) and any(isinstance(each.target, cst.Tuple) for each in assign.targets)
+        if not isinstance(assign, cst.Assign) or isinstance(assign.value, cst.Tuple):
+            return False
+        return any(isinstance(each.target, cst.Tuple) for each in assign.targets)
 
     def _is_given(self, instance: cst.BaseExpression) -> bool:
         """Whether an object comes from a caller: as a parameter, as an attribute, or from a call that gives several."""
