@@ -170,8 +170,10 @@ class CallReader:
     def _on_zero_grad(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
         if isinstance(func.value, cst.Call):
             return None
-        owner = self._ref(func.value)
         is_optimizer = self._roles.of(func.value).role == "optimizer"
+        if is_optimizer and self._clears_inside(call) and (entered := self._functions.enter(call)) is not None:
+            return entered
+        owner = self._ref(func.value)
         kept = argument(call, 0, ("set_to_none",))
         to_none = kept is None or constant(kept) is True
         optimizer, model = (owner, "") if is_optimizer else ("", owner)
@@ -200,6 +202,18 @@ class CallReader:
         if role == "scheduler" and not call.args:
             return self._told(SchedulerStep(self._site(call), self._ref(func.value)))
         return None
+
+    def _clears_inside(self, call: cst.Call) -> bool:
+        """Whether a call runs the `zero_grad` of an object around an optimizer, which clears the gradients of that one."""
+        program = self._scope.program
+        method = program.callees.of(call, self._scope.node)
+        calls = program.tree.inside(method.node, cst.Call) if method is not None else ()
+        cleared = (
+            each.func.value
+            for each in calls
+            if isinstance(each.func, cst.Attribute) and called_name(each) == "zero_grad"
+        )
+        return any(path_of(each).startswith("self.") for each in cleared)
 
     def _is_optimizers_own(self, call: cst.Call) -> bool:
         """Whether a call runs the `step` of a class derived from an optimizer of torch, which steps nothing but itself, and

@@ -65,9 +65,10 @@ _DEFINES_HELPER = re.compile(
 )
 """A module that defines what is called like a context may return one that others make."""
 _STEPS = r"[Ss]caler|[Ss]ched|[Oo]ptim"
-_DEFINES_FACTORY = re.compile(rf"^[ \t]*(?:def|class) \w*(?:{_STEPS})\w*[(:]".encode(), re.MULTILINE)
-"""A module that defines what is called like an optimizer, a schedule or a scaler may return an object of a class of another
-module that steps."""
+_MAKES = r"\b[A-Z]\w*Optim\w*\("
+_DEFINES_FACTORY = re.compile(rf"^[ \t]*(?:def|class) \w*(?:{_STEPS})\w*[(:]|{_MAKES}".encode(), re.MULTILINE)
+"""A module that defines what is called like an optimizer, a schedule or a scaler, or makes an object of a class that is called
+like an optimizer, may return an object of a class of another module that steps."""
 _DERIVED = re.compile(rb"^class \w+\([ \t]*(?:(\w+)\.(?:\w+\.)*)?(\w+)[ \t]*[,)]", re.MULTILINE)
 _IMPORT = re.compile(rb"^(?:from [.\w]+ import (?:\([^)]*\)|[^\n]*)|import [^\n]*)", re.MULTILINE)
 _PLAIN = re.compile(
@@ -78,9 +79,9 @@ _PLAIN = re.compile(
 _WORDS = (
     r"^backward$", r"^step$", r"^scale$", r"^zero_grad$", r"^clip_grad", r"^grad$", r"LR|Lr[A-Z]|Sched", r"^param_groups$",
     r"^half$", r"^mixed_precision$", r"\.state_dict\(\)", _HANDS_TO_SAVER, r"\bopt\w*\.load_state_dict\(",
-    r"add_argument\([^()]*precision", r"save\(\s*self\.\w+\(", _RUNS_STEP,
+    r"add_argument\([^()]*precision", r"save\(\s*self\.\w+\(", _RUNS_STEP, _MAKES,
 )  # fmt: skip
-"""Besides the words of AMP itself: what a statement of a module is parsed for; the last six, as running text."""
+"""Besides the words of AMP itself: what a statement of a module is parsed for; the last seven, as running text."""
 
 
 class Module:

@@ -198,16 +198,17 @@ class ValueFlow(ValueUses):
     def _elements_returned(
         self, call: cst.Call, pattern: cst.Tuple, target: cst.BaseExpression
     ) -> Iterator[cst.BaseExpression]:
-        """What a call gives to one of several targets, where every tuple that it returns has as many elements."""
+        """What a call gives to one of several targets, where every tuple that it returns has as many elements, and what it
+        returns besides is only named: that is for other calls."""
         places = [at for at, each in enumerate(pattern.elements) if each.value is target]
         function = self._arguments.called(call) if places else None
         if function is not None and self._classes.libraries.is_of_wrapper(function):
             returned = [value for value in [self._classes.libraries.returned(call)] if value is not None]
         else:
             returned = list(self.returned(function))
-        parts = [part for value in returned for at in places if (part := unpacked(pattern, value)[at]) is not None]
-        if len(parts) == len(returned):
-            yield from parts
+        parts = [unpacked(pattern, value)[at] for value in returned for at in places]
+        if all(part is not None or type(value) is cst.Name for part, value in zip(parts, returned)):
+            yield from (part for part in parts if part is not None)
 
     def meant(self, node: cst.BaseExpression | None) -> list[cst.BaseExpression]:
         """What may be assigned to what an expression names; the expression itself if it names nothing."""
