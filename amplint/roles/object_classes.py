@@ -214,7 +214,7 @@ class ObjectClasses:
         if info is None or info is self._annotated(instance, abroad):
             return info
         told = self._tree.home(info.node).source.path.endswith(".pyi")
-        return info if told or _is_scaler(info) or self._wrappers.is_one(info) else None
+        return info if told or info.is_module or _is_scaler(info) or self._wrappers.is_one(info) else None
 
 
 def _is_scaler(info: ClassInfo) -> bool:
