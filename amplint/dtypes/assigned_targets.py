@@ -7,13 +7,15 @@ from collections.abc import Iterable
 
 import libcst as cst
 
+from amplint.dtypes import containers
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import join_values, unknown
 from amplint.dtypes.literals import joined
 from amplint.dtypes.operators import Operators
-from amplint.dtypes.values import UNKNOWN, Choice, Closure, Instance, Items, Layer, Number, Tensor, Value
+from amplint.dtypes.values import UNKNOWN, Choice, Closure, Instance, Items, Layer, Number, Record, Tensor, Value
 from amplint.model.records import changed
 from amplint.model.torch import precision
+from amplint.syntax.access_paths import literal_key
 from amplint.syntax.bindings import dotted
 from amplint.syntax.nodes import is_sequence
 
@@ -119,6 +121,20 @@ class AssignedTargets(Operators, ABC):
                 owner.attributes[target.attr.value] = value if before is None else join_values(before, value)
             elif isinstance(owner, Tensor) and isinstance(value, (Layer, Choice)) and (path := dotted(target)):
                 self.kept[path] = join_values(self.kept.get(path, value), value)
+
+    def replace(self, target: cst.BaseExpression, value: Value, frame: StackFrame) -> None:
+        """Let what holds a list or a dictionary hold what that has become; also where it is an element of a dictionary.
+
+        Args:
+            target: what names the list or the dictionary.
+            value: what it has become.
+            frame: where evaluation stands; its variables change.
+        """
+        holder = self.evaluate(target.value, frame) if isinstance(target, cst.Subscript) else None
+        if isinstance(holder, Record) and isinstance(target, cst.Subscript):
+            self.assign(target.value, containers.stored(holder, literal_key(target) or None, value), frame)
+        else:
+            self.assign(target, value, frame)
 
     def flow_into(self, target: cst.BaseExpression, values: Iterable[Value], frame: StackFrame) -> None:
         """Let the gradients of tensors flow into one without any, which they are written into.

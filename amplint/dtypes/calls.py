@@ -130,7 +130,7 @@ class Calls(HigherOrder):
         if isinstance(base, Instance):
             return self.apply(self.attribute_of(base, name, frame), node, name, arguments, frame)
         if isinstance(base, Items) and (grown := self.grown(base, name, arguments)) is not None:
-            self.assign(func.value, grown, frame)
+            self.replace(func.value, grown, frame)
             return UNKNOWN
         return no_result(base, *arguments.values)
 
@@ -140,7 +140,7 @@ class Calls(HigherOrder):
         if name == "update":
             other = self._made_record(arguments)
             if isinstance(other, Record):
-                self.assign(func.value, containers.updated(base, other), frame)
+                self.replace(func.value, containers.updated(base, other), frame)
             return UNKNOWN
         key = containers.text_key(arguments.nodes[0]) if arguments.nodes else None
         found = containers.asked(base, name, key)
