@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 
 import libcst as cst
 
 from amplint.dtypes import containers
 from amplint.dtypes.frames import StackFrame
-from amplint.dtypes.higher_order import HigherOrder
 from amplint.dtypes.literals import joined
+from amplint.dtypes.module_calls import ModuleCalls
 from amplint.dtypes.tensor_calls import MODULES, no_result
 from amplint.dtypes.values import (
     UNKNOWN,
@@ -42,7 +41,7 @@ _NUMBERS = frozenset({"builtins.len", "builtins.int", "numpy.sqrt", "numpy.prod"
 _BACKWARD = re.compile(r"backward$|scaler$")
 
 
-class Calls(HigherOrder):
+class Calls(ModuleCalls):
     """Evaluates calls."""
 
     def call(self, node: cst.Call, frame: StackFrame) -> Value:
@@ -232,46 +231,6 @@ class Calls(HigherOrder):
             return tensor.derived(node, half_at=node if tensor.half else None, through=through)
 
         return changed(result, through=through) if known is None else with_tensors(known, given_back)
-
-    # -- modules ---------------------------------------------------------------------------------------------------
-
-    def _forward(self, layer: Layer, node: cst.Call, arguments: Arguments, frame: StackFrame) -> Value:
-        if layer.kind == "Sequential":
-            value = arguments.get(0) or UNKNOWN
-            for part in layer.parts:
-                step = Arguments((), (value,))
-                value = self.apply(part, node, "", step, frame)
-            # Where the last layer rounds, no expression of the caller can be widened before it.
-            return changed(value, cure=None) if isinstance(value, Tensor) else value
-        name = layers.LAYERS.get(layer.kind)
-        if name is not None:
-            return self.torch_call(name, node, arguments, frame, layer)
-        if layer.kind in layers.RECURRENT:
-            output = self.torch_call(layers.RECURRENT[layer.kind], node, arguments, frame)
-            return Items((output, Items((output, output)) if layer.kind == "LSTM" else output))
-        if layer.kind in layers.ATTENTION:
-            return Items((self.torch_call(layers.ATTENTION[layer.kind], node, arguments, frame), UNKNOWN))
-        return self.record("call", arguments, no_result(*arguments.all), node, frame, layer=layer)
-
-    def _is_model(self, called: str, value: Value, frame: StackFrame) -> bool:
-        if not isinstance(value, Tensor) or value.dtype != precision.UNKNOWN or frame.region is None:
-            return False
-        if vocabulary.UNWRAPS.search(called):
-            return False
-        return vocabulary.MODEL.search(called) is not None or called in self._set_in_modes
-
-    @cached_property
-    def _set_in_modes(self) -> frozenset[str]:
-        """What is called like something of which the file sets a mode: `student.train()`; criteria have modes, too."""
-        calls = (call.func for call in self.tree.find(cst.Call) if type(call.func) is cst.Attribute)
-        named = {dotted(func.value).rpartition(".")[2] for func in calls if func.attr.value in ("train", "eval")}
-        return frozenset(name for name in named if name != "self" and not self.is_loss(name))
-
-    def _model(self, node: cst.Call, frame: StackFrame) -> Tensor:
-        region = frame.region
-        dtype = region.dtype if region is not None else precision.UNKNOWN
-        detached = not frame.differentiates
-        return Tensor(dtype, made=node, core=node, half_at=node, sure=False, detached=detached)
 
 
 def _layer_derived_from(info: ClassInfo) -> str:

@@ -10,6 +10,7 @@ from amplint.model import vocabulary
 from amplint.model.events import ObjectFacts
 from amplint.model.libraries import RETURNS_WHAT_IT_GETS, has_own_protocol
 from amplint.model.records import changed
+from amplint.roles.assigned_objects import AssignedObjects
 from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.constructors import Constructors
 from amplint.roles.parameter_owners import ParameterOwners
@@ -20,9 +21,6 @@ from amplint.syntax.access_paths import (
     called,
     computed_attribute,
     displayed,
-    element_of,
-    literal_key,
-    may_hold,
     path_of,
 )
 from amplint.syntax.classes import Classes
@@ -60,6 +58,7 @@ class Roles:
         self._cache: dict[tuple[int, str], ObjectFacts] = {}
         self._aliases = 0
         self._uses = RoleUses(tree)
+        self._assigned = AssignedObjects(classes, flow)
 
     def of(self, node: cst.BaseExpression) -> ObjectFacts:
         """What is known of the object that an expression names or makes."""
@@ -182,34 +181,8 @@ class Roles:
         return name[:1].isupper() and known is None and not any("param" in word for word in words(value))
 
     def values(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """What may be assigned to what an expression names; of a display by keys, what it holds under the one that is asked, or
-        what is put there later."""
-        put = list(self._put(node)) if type(node) is cst.Subscript else []
-        yield from put
-        for value in self.flow.values(node):
-            element = element_of(value, node)
-            returned: list[cst.BaseExpression] = []
-            if element is value and type(value) is cst.Call and type(node) is cst.Subscript and literal_key(node):
-                returned = list(self._of_returned(value, node))
-                yield from returned
-            if not returned and (not put or element is not value) and may_hold(value, node):
-                if element is not value or type(node) is not cst.Subscript or _may_be_made_by(value, node):
-                    yield element
-
-    def _of_returned(self, call: cst.Call, node: cst.Subscript) -> Iterator[cst.BaseExpression]:
-        """What the dict that a call of a function at hand gives back holds under the key that is asked."""
-        for returned in self.flow.returned(self.flow.called(call)):
-            element = element_of(returned, node)
-            if element is not returned:
-                yield element
-
-    def _put(self, node: cst.Subscript) -> Iterator[cst.BaseExpression]:
-        """What its function, or its object, assigns to an element by a literal key (`state["scheduler"] = scheduler`)."""
-        key, path = literal_key(node), path_of(node.value)
-        owner = self._classes.owner(node) if path.startswith("self.") else None
-        places = [method.body for method in owner.methods.values()] if owner is not None else [node]
-        stored = (pair for place in places for pair in self.flow.put(path, place)) if key and path else ()
-        return (value for element, value in stored if literal_key(element) == key)
+        """What may be assigned to what an expression names, element by element: see `AssignedObjects`."""
+        return self._assigned.values(node)
 
     # -- by constructor --------------------------------------------------------------------------------------------
 
@@ -290,16 +263,6 @@ def _is_plain(value: cst.BaseExpression) -> bool:
     if type(value) is cst.Name:
         return value.value in ("True", "False")
     return isinstance(value, (cst.Comparison, cst.UnaryOperation, cst.Integer, cst.Float))
-
-
-def _may_be_made_by(value: cst.BaseExpression, node: cst.Subscript) -> bool:
-    """Whether an element of what a call gives may be what the call says that it makes: of `parts = build_optimizer(net)`, that
-    may be a dict of several things, neither `parts["scheduler"]` nor `parts[1]` is an optimizer for all that is known."""
-    if type(value) is not cst.Call or vocabulary.OPTIMIZER_MAKER.search(called(path_of(value.func))) is None:
-        return True
-    if key := literal_key(node):
-        return vocabulary.SCHEDULER.search(key) is None
-    return vocabulary.OPTIMIZER.search(called(path_of(node.value))) is not None
 
 
 def _join(facts: list[ObjectFacts]) -> str:
