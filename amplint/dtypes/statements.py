@@ -181,7 +181,8 @@ class Statements(Calls):
         if lowered is not None and returned[lowered] and plain is not None:
             returned[plain] = []
         frame.returned = given_back + [value for body in bodies for value in returned[body]]
-        going_on = {body: result for body, result in results.items() if body not in self._passed_over(bodies)}
+        passed_over = self._passed_over(bodies)
+        going_on = {body: result for body, result in results.items() if body not in passed_over}
         told_apart = lowered is not None and going_on.keys() == {lowered, plain}
         if told_apart and all(alive for _, alive in going_on.values()):
             frame.merge_with_amp(going_on[lowered][0], going_on[plain][0])

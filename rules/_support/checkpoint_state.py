@@ -88,7 +88,8 @@ def _saving(file: File, each: Incomplete, key: str, value: str) -> list[Edit] | 
 def _after_all(file: File, place: cst.Subscript, line: cst.SimpleStatementLine) -> cst.SimpleStatementLine | cst.For:
     """What the scaler's state goes behind: the loop that puts the states of several optimizers under one key, else the row."""
     loop = file.tree.enclosing(place, cst.For, cst.FunctionDef)
-    return loop if isinstance(file.tree.parent(place), cst.Subscript) and isinstance(loop, cst.For) else line
+    is_whole = isinstance(file.tree.parent(place), cst.AssignTarget)
+    return loop if isinstance(loop, cst.For) and not is_whole else line
 
 
 def _beside(file: File, entry: cst.DictElement | cst.Arg, text: str) -> list[Edit]:
