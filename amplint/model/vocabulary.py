@@ -73,7 +73,10 @@ OPTIMIZER_MAKER = re.compile(
     r"^_?(build|create|make|get|init|setup|configure|construct|load)\w*optim"
 )
 """Classes and functions that return optimizers."""
-DRIVES = frozenset({"optimize_parameters", "update_learning_rate", "update_lr"})
+DRIVES = frozenset(
+    "optimize_parameters update_learning_rate update_learning_rates update_lr update_lr_scheduler update_lr_schedulers "
+    "update_scheduler update_schedulers step_lr_scheduler step_scheduler step_schedulers".split()
+)
 """Methods by which scripts drive an object of another file, which has the scaler, the optimizers and the schedules."""
 SCHEDULER = _any(r"(^|_)((lr_?)?sched(uler)?s?|lrs)(\d|_|$)")
 """What a scheduler is called."""

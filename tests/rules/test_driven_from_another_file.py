@@ -57,6 +57,15 @@ def test_schedules_that_a_script_advances_in_each_iteration(
     assert [(each.code, each.range.start.row) for each in found] == [("AMP107", row) for row in rows]
 
 
+@pytest.mark.parametrize(("name", "codes"), [("step_schedulers", ["AMP107"]), ("report", [])])
+def test_methods_that_are_called_like_what_they_advance(tmp_path: Path, name: str, codes: list[str]) -> None:
+    """Nothing else in the script says that it trains."""
+    model, script = MODEL.replace("update_learning_rate", name), SCRIPT.format(inside=f"model.{name}()", behind="pass")
+    root = project(tmp_path, model=model, script=script.replace("optimize_parameters", "fit"))
+    (root / "model.py").write_text(model.replace("optimize_parameters", "fit"))
+    assert [each.code for each in check(root, "script.py").diagnostics] == codes
+
+
 FACTORY = """
 import importlib
 
