@@ -6,10 +6,11 @@ of the scaler: a dict, a key, a file of its own, or a helper that would take the
 are followed through variables, later keys and helpers, also into other files and objects that were given the optimizer.
 A callback that is given its trainer is flagged if a trainer of that name steps the optimizer in a file that imports
 connect with it, and hands itself out.
-An object around a scaler (`NativeScaler`) counts as one, also where an option may choose another object instead. An
-optimizer that is registered with a checkpointer (`checkpointer.add_recoverable("optimizer", optimizer)`) is flagged if
-the file makes the scaler and registers it nowhere. Beside a checkpoint that has the scaler's state, another one is
-flagged if it is saved in the same loop and holds all the rest, as the best of all epochs often does.
+An object around a scaler (`NativeScaler`) counts as one, also where an option may choose another object instead; an
+optimizer inside of an object that steps it counts as the object. An optimizer that is registered with a checkpointer
+(`checkpointer.add_recoverable("optimizer", optimizer)`) is flagged if the file makes the scaler and registers it
+nowhere. Beside a checkpoint that has the scaler's state, another one is flagged if it is saved in the same loop and
+holds all the rest, as the best of all epochs often does.
 An object's own `state_dict` counts as a checkpoint if its `load_state_dict` loads the optimizer's state, too; so does a
 `_state_dict` or a `get_state` with its counterpart.
 Where the scaler's state is saved, it flags the load of the optimizer's state from the same checkpoint, if nothing in the
@@ -64,8 +65,9 @@ The fix saves the state next to that of the optimizer, which is safe: what reads
 it. If the same file loads the optimizer's state, the fix loads the scaler's behind it, if the checkpoint has it, so
 that old checkpoints load as before. A scaler that is made further down is made before the load, if it is made of
 nothing that changes in between. That is safe, too, and unsafe in a training loop that goes back to an earlier state.
-Where the load is out of the scaler's reach, the fix saves only, and a finding at the load says what is left. You get no
-fix where the scaler is out of reach, as in a helper that would need a parameter.
+Where the load is out of the scaler's reach, or may run before the scaler is made, the fix saves only, and a finding
+at the load says what is left. You get no fix where the scaler is out of reach, as in a helper that would need a
+parameter.
 
 ## Limitations
 A checkpoint that something unknown may add to (`**extra`, a callback that gets the dict) is flagged only if nothing
