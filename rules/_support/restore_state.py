@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 import libcst as cst
 
@@ -79,7 +80,8 @@ def _is_made_by_then(file: File, made: cst.BaseExpression, at: cst.CSTNode) -> b
     both = making.keys() & reaching.keys()
     if any(reaching[each] < making[each] for each in both):
         return False
-    return bool(both) or any(map(_runs_first, making)) or any(each is maker for each in file.tree.ancestors(at))
+    runs_first = maker is None or any(map(_is_constructor, making))
+    return bool(both) or runs_first or any(each is maker for each in file.tree.ancestors(at))
 
 
 def _first_calls(file: File, function: cst.CSTNode | None, within: cst.CSTNode) -> dict[cst.CSTNode | None, int]:
@@ -92,13 +94,20 @@ def _first_calls(file: File, function: cst.CSTNode | None, within: cst.CSTNode) 
         order = file.tree.order(at)
         if order < first.get(home, order + 1):
             first[home] = order
-            calls = file.flow.calls(home.name.value) if isinstance(home, cst.FunctionDef) else ()
-            waiting += [(file.tree.function(call), call) for call in calls]
+            waiting += [(file.tree.function(call), call) for call in _calls(file, home)]
     return first
 
 
-def _runs_first(function: cst.CSTNode | None) -> bool:
-    return function is None or (isinstance(function, cst.FunctionDef) and function.name.value == "__init__")
+def _calls(file: File, function: cst.CSTNode | None) -> list[cst.Call]:
+    """The calls that run a function, by its name; those of its class for a constructor."""
+    if _is_constructor(function):
+        owner = file.tree.enclosing(function, cst.ClassDef)
+        return file.flow.calls(owner.name.value) if isinstance(owner, cst.ClassDef) else []
+    return file.flow.calls(function.name.value) if isinstance(function, cst.FunctionDef) else []
+
+
+def _is_constructor(function: cst.CSTNode | None) -> TypeGuard[cst.FunctionDef]:
+    return isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
 
 
 def _made_before(file: File, load: Load) -> list[Edit] | None:
