@@ -17,14 +17,19 @@ def outer_element(target: cst.Subscript) -> cst.Subscript:
 
 def appended_to(use: Use) -> cst.BaseExpression | None:
     """The list that a value is appended to; None for any other use."""
-    func = use.node.func if isinstance(use.node, cst.Call) and use.how is How.ARGUMENT else None
-    return func.value if isinstance(func, cst.Attribute) and use.name == "append" else None
+    return _filled_by(use, "append")
 
 
 def added_to(use: Use) -> str:
     """The path of a dict to which a value is added by `update`; empty for any other use."""
+    collection = _filled_by(use, "update")
+    return path_of(collection) if collection is not None else ""
+
+
+def _filled_by(use: Use, method: str) -> cst.BaseExpression | None:
+    """The collection whose method is given a value; None where that is no argument of the method."""
     func = use.node.func if isinstance(use.node, cst.Call) and use.how is How.ARGUMENT else None
-    return path_of(func.value) if isinstance(func, cst.Attribute) and use.name == "update" else ""
+    return func.value if isinstance(func, cst.Attribute) and use.name == method else None
 
 
 def is_plain_update(call: cst.Call) -> bool:
