@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from amplint.model.records import NamedTuple, frozen
 
 if TYPE_CHECKING:
-    from amplint.model.caller_contexts import FromElsewhere
+    from amplint.model.caller_contexts import FromElsewhere, ToOthers
 
 CATEGORIES = {"AMP1": "scaling", "AMP2": "autocast", "AMP3": "numerics", "AMP4": "hardware", "AMP9": "source"}
 """What amplint's rules are about, by the beginning of their codes; "source": the text itself, and comments in it."""
@@ -213,6 +213,6 @@ class FileReport:
     error: str = ""
     footing: Footing = Footing()
     partly: tuple[Partly, ...] = ()
-    gives: tuple[FromElsewhere, ...] = ()
+    gives: tuple[ToOthers, ...] = ()
     entered: tuple[FromElsewhere, ...] = ()
     awaits: str = ""

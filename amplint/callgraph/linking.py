@@ -19,8 +19,10 @@ from amplint.callgraph.parameters import accepts
 from amplint.model.caller_contexts import (
     IN_BASES,
     OR_ATTRIBUTE,
+    AskedObject,
     CallerContext,
     CallManner,
+    ObjectElsewhere,
     ResultElsewhere,
     Shape,
     Target,
@@ -89,6 +91,28 @@ class Links:
                 sure = len(targets) == 1 and self._is_told(context.target, targets[0], context.caller)
                 found.setdefault(context.caller, {})[context.way] = ResultElsewhere(context.way, shapes, sure)
         return {path: tuple(sorted(each.values(), key=repr)) for path, each in found.items()}
+
+    def objects(self, questions: Iterable[AskedObject]) -> dict[str, list[ObjectElsewhere]]:
+        """Of which classes the objects are that files ask for, as the calls in sight tell, by the path of the file that asks.
+
+        Args:
+            questions: what they ask for.
+        """
+        found: dict[str, list[ObjectElsewhere]] = {}
+        for each in sorted(questions):
+            given = self._given(each)
+            if given is not None:
+                found.setdefault(each.file, []).append(ObjectElsewhere(each, str(given.path), given.node.name))
+        return found
+
+    def _given(self, question: AskedObject) -> Definition | None:
+        """The only class whose objects the calls in sight give a parameter."""
+        owner = next(self._values.definitions.named_in(Path(question.file), question.owner), None)
+        held = list(self._named.given_to(owner, question.parameter)) if owner is not None else []
+        classes = {each.definition for each in held}
+        only = classes.pop() if len(classes) == 1 else None
+        is_made = all(each.made and each.registry is None for each in held)
+        return only if only is not None and is_made and isinstance(only.node, ast.ClassDef) else None
 
     def _meant(self, context: CallerContext) -> list[Target]:
         """The functions that a context is for; of several, those that can be called with its arguments."""

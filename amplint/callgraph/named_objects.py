@@ -73,7 +73,7 @@ class NamedObjects:
 
     def _handed(self, caller: Path, name: str, element: str) -> Iterator[Held]:
         for definition in self._taking(caller, name):
-            yield from self._given_to(definition, name, element)
+            yield from self.given_to(definition, name, element)
 
     def _kept(self, caller: Path, name: str, element: str, called: str) -> Iterator[Held]:
         """What the constructor is given of the only class in a file that makes some call of its attribute."""
@@ -81,11 +81,18 @@ class NamedObjects:
         kept = kept_parameter(owners[0].node, name) if len(owners) == 1 else None
         if kept is None or kept.name == name:
             return
-        for each in self._given_to(owners[0], kept.name, element):
+        for each in self.given_to(owners[0], kept.name, element):
             yield from self._values.made_by(each) if kept.is_called else (each,)
 
-    def _given_to(self, function: Definition, name: str, element: str, hops: int = 0) -> Iterator[Held]:
-        """What the calls in sight give a function, or the constructor of a class; also what is handed on to them."""
+    def given_to(self, function: Definition, name: str, element: str = "", hops: int = 0) -> Iterator[Held]:
+        """What the calls in sight give a function, or the constructor of a class; also what is handed on to them.
+
+        Args:
+            function: the function, or the class.
+            name: the name of the parameter.
+            element: the key of the element that is meant, where it is a table.
+            hops: through how many functions it was handed on so far.
+        """
         word = function.node.name.encode()
         for path in self._family(function.path):
             if not self._graph.content(path).holds(word):
@@ -93,7 +100,7 @@ class NamedObjects:
             for argument in self._values.arguments(function, name, path):
                 outer = self._handed_on(path, *argument) if hops < _MOST_HANDED_ON else None
                 if outer is not None:
-                    yield from self._given_to(*outer, element, hops + 1)
+                    yield from self.given_to(*outer, element, hops + 1)
                 else:
                     yield from self._values.of_argument(path, argument, name, element)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from amplint.diagnostics import FileReport
 from amplint.engine.relevance import is_concerned
-from amplint.model.caller_contexts import CallerContext, ResultElsewhere
+from amplint.model.caller_contexts import AskedObject, CallerContext, ResultElsewhere
 from amplint.model.records import NamedTuple
 from amplint.source import is_notebook
 from amplint.system.reading import read_file
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from amplint.callgraph.linking import Links
     from amplint.engine.discovery import FoundFile
     from amplint.engine.run_imports import RunImports
-    from amplint.model.caller_contexts import FromElsewhere
+    from amplint.model.caller_contexts import FromElsewhere, ToOthers
 
 _DEPTH = 6
 """So many files deep, regions and dtypes are followed."""
@@ -50,7 +50,7 @@ class CallerRounds:
         self._text = text
         self._positions = {str(each.path): position for position, each in enumerate(found)}
         self._given: dict[int, tuple[FromElsewhere, ...]] = {}
-        self._seen: set[FromElsewhere] = set()
+        self._seen: set[ToOthers] = set()
         self._entering: dict[str, tuple[CallerContext, ...]] = {}
         self._rounds = 0
 
@@ -73,7 +73,7 @@ class CallerRounds:
                 continue
             self._given[position] = told[path]
             item, data = self._found[position], self._content(position)
-            asked = any(isinstance(each, ResultElsewhere) or each.asks for each in told[path])
+            asked = any(not isinstance(each, CallerContext) or each.asks for each in told[path])
             is_due = asked or self._concerned(item, data) or self._hands_on(item) or self._has_heirs(item, told[path])
             if not is_notebook(item.display) and is_due:
                 due.append(EnteredFile(position, data, told[path]))
@@ -87,7 +87,9 @@ class CallerRounds:
         if self._rounds <= _DEPTH:
             self._entering = self._links.by_file(contexts)
         back = self._links.results(contexts, results)
-        return {path: (*self._entering.get(path, ()), *back.get(path, ())) for path in {*self._entering, *back}}
+        objects = self._links.objects(each for each in self._seen if isinstance(each, AskedObject))
+        told = self._entering, back, objects
+        return {path: tuple(each for one in told for each in one.get(path, ())) for path in set().union(*told)}
 
     def _hands_on(self, item: FoundFile) -> bool:
         """Whether a file imports one that asks how it is entered, or a file that imports one. What the file of a package imports

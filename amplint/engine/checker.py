@@ -23,6 +23,7 @@ from amplint.engine.selection import (
 )
 from amplint.engine.severity import is_at_least, severity
 from amplint.facts.driving_facts import OF_A_PROJECT, with_place
+from amplint.model.caller_contexts import ObjectElsewhere
 from amplint.python_ast import gate
 from amplint.source import FileLocation, InvalidNotebook, Source, is_notebook
 from amplint.system.text_encoding import SourceError
@@ -81,7 +82,7 @@ def check_entered(
     if before.error or any(diagnostic.code == SYNTAX_ERROR for diagnostic in before.diagnostics):
         return replace(before, entered=entered)
     own = matters(data, settings)
-    if own and suppresses(data):
+    if own and (suppresses(data) or any(isinstance(each, ObjectElsewhere) for each in entered)):
         return check_source(source, settings, path, None, entered)
     rules = [rule for rule in heeding(data, before) if own or rule.entered]
     report = check_source(source, settings, path, rules, entered)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import ast
 
     from amplint.engine.registry import RuleInfo
-    from amplint.model.caller_contexts import FromElsewhere
+    from amplint.model.caller_contexts import ToOthers
     from amplint.rule import File, Rule
 
 SYNTAX_ERROR = "AMP900"
@@ -104,7 +104,7 @@ def _check(
     return report
 
 
-def _given(file: File, rules: Sequence[Rule | RuleInfo]) -> tuple[FromElsewhere, ...]:
+def _given(file: File, rules: Sequence[Rule | RuleInfo]) -> tuple[ToOthers, ...]:
     """How the file enters functions of other files, and what its own give back, if a rule that runs wants to know that."""
     place = file.source.place
     if place is None or file.source.notebook is not None:
@@ -112,10 +112,11 @@ def _given(file: File, rules: Sequence[Rule | RuleInfo]) -> tuple[FromElsewhere,
     if not place.entered and not any(rule.entered for rule in rules):
         return ()
     from amplint.dtypes import Dtypes
+    from amplint.facts.asked_objects import AskedObjects
 
     dtypes, text = file.fact(Dtypes), file.source.text
     uses = any(rule.entered and re.search(rule.entered, text) for rule in rules)
-    return (*dtypes.contexts(uses), *dtypes.results)
+    return (*dtypes.contexts(uses), *dtypes.results, *file.fact(AskedObjects).found)
 
 
 def _found(file: File, rules: Sequence[Rule | RuleInfo], crashes: dict[str, Exception]) -> list[Diagnostic]:

@@ -17,7 +17,14 @@ from amplint.diagnostics import (
     Range,
     Related,
 )
-from amplint.model.caller_contexts import CallerContext, CallManner, FromElsewhere, ResultElsewhere, Target
+from amplint.model.caller_contexts import (
+    AskedObject,
+    CallerContext,
+    CallManner,
+    ResultElsewhere,
+    Target,
+    ToOthers,
+)
 from amplint.model.events import Region
 
 
@@ -28,7 +35,7 @@ class Damaged(Exception):
 def encode_report(report: FileReport) -> list[Any]:
     """A report without its path and error, as lists, strings and numbers."""
     partly = [list(each) for each in report.partly]
-    gives = [_from_elsewhere(each) for each in report.gives]
+    gives = [_to_others(each) for each in report.gives]
     return [
         sorted(report.facts),
         [_diagnostic(diagnostic) for diagnostic in report.diagnostics],
@@ -53,7 +60,7 @@ def decode_report(path: str, value: Any, footing: Footing) -> FileReport:
         facts, diagnostics, partly, gives, awaits = value
         found = tuple(_read_diagnostic(path, one) for one in diagnostics)
         short = tuple(Partly(_number(row), _text(name), _text(how)) for row, name, how in partly)
-        contexts = tuple(map(_read_from_elsewhere, gives))
+        contexts = tuple(map(_read_to_others, gives))
         said = frozenset(map(_text, facts))
         return FileReport(path, found, said, "", footing, short, contexts, awaits=_text(awaits))
     except (TypeError, ValueError, AttributeError) as error:
@@ -126,7 +133,9 @@ def _read_fix(value: Any) -> Fix | None:
     return Fix(_text(title), found, Applicability(applicability))
 
 
-def _from_elsewhere(told: FromElsewhere) -> list[Any]:
+def _to_others(told: ToOthers) -> list[Any]:
+    if isinstance(told, AskedObject):
+        return [*told]
     if isinstance(told, ResultElsewhere):
         return [_way(told.way), list(told.shapes), told.sure]
     return [
@@ -143,7 +152,9 @@ def _from_elsewhere(told: FromElsewhere) -> list[Any]:
     ]
 
 
-def _read_from_elsewhere(value: Any) -> FromElsewhere:
+def _read_to_others(value: Any) -> ToOthers:
+    if len(value) == 3 and all(type(each) is str for each in value):
+        return AskedObject(*value)
     way, *rest = value
     if len(rest) == 2:
         shapes, sure = rest

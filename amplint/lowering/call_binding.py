@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 import libcst as cst
 
 from amplint.lowering.conditions import constant
-from amplint.lowering.function_scope import FunctionScope, picked_by
+from amplint.lowering.function_scope import FunctionScope
 from amplint.lowering.gradients import argument
+from amplint.lowering.picked_elements import meanings_of_keys
 from amplint.model.event_graph import Condition
 from amplint.model.references import reference
 from amplint.roles.call_targets import Callee
@@ -16,7 +17,6 @@ from amplint.syntax.access_paths import called_name
 from amplint.syntax.call_arguments import params_of
 from amplint.syntax.nodes import within
 
-_QUOTES = "'\""
 _COMPUTED = (cst.Call, cst.BinaryOperation)
 _CONDITIONS = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.Name)
 
@@ -42,18 +42,12 @@ def binding(
         elif constant(value) is None:
             is_loss = name in losses or (isinstance(value, _COMPUTED) and name in _used_as_losses(callee.node, caller))
             bound[name] = caller.ref(value) or (unnamed(value) if is_loss else "")
-    return (*_kept(callee, caller), *_keys(callee, call, caller), *_collected(callee, call, caller), *bound.items())
-
-
-def _keys(callee: Callee, call: cst.Call, caller: FunctionScope) -> Iterator[tuple[str, str]]:
-    """The elements that a function picks by a parameter which gets a literal: `[name]` is `["encoder"]` then."""
-    given = _given(callee, call, caller)
-    literals = [(name, value) for name, value in given if isinstance(value, (cst.SimpleString, cst.Integer))]
-    elements = caller.program.tree.inside(callee.node, cst.Subscript) if literals else ()
-    picking = set(map(picked_by, elements))
-    for name, value in literals:
-        if name in picking:
-            yield f"[{name}]", f"[{value.value.strip(_QUOTES)}]"
+    return (
+        *_kept(callee, caller),
+        *meanings_of_keys(callee, [*_given(callee, call, caller)], caller),
+        *_collected(callee, call, caller),
+        *bound.items(),
+    )
 
 
 def _used_as_losses(node: cst.FunctionDef, caller: FunctionScope) -> set[str]:
@@ -121,7 +115,7 @@ def truths(callee: Callee, call: cst.Call, caller: FunctionScope) -> tuple[tuple
         if param.default is not None and (truth := constant(param.default)) is not None
     }
     for name, value in _given(callee, call, caller):
-        truth = None if isinstance(value, str) else constant(value)
+        truth = None if isinstance(value, str) else True if _is_text(value) else constant(value)
         found.pop(name, None)
         if truth is not None:
             found[name] = truth
@@ -178,3 +172,8 @@ def _bound_to(callee: Callee, caller: FunctionScope) -> str:
 
 def _is_static(node: cst.FunctionDef, caller: FunctionScope) -> bool:
     return any(caller.names.all_in(decorator.decorator, {"builtins.staticmethod"}) for decorator in node.decorators)
+
+
+def _is_text(value: cst.BaseExpression) -> bool:
+    """Whether a value is a text of some length, which is true, and not None."""
+    return isinstance(value, cst.SimpleString) and bool(value.evaluated_value)

@@ -181,7 +181,8 @@ class CallReader:
 
     def _on_step(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
         facts = self._roles.of(func.value)
-        if facts.role == "scheduler" and facts.maker and not call.args:
+        bare = schedules.is_given_nothing(call, self._scope.program.tree, self._scope.program.flow)
+        if facts.role == "scheduler" and facts.maker and bare:
             return self._told(SchedulerStep(self._site(call), self._ref(func.value)))
         own_step = facts.role == "optimizer" and self._is_optimizers_own(call)
         if not own_step and (entered := self._functions.enter(call)) is not None:
@@ -199,7 +200,7 @@ class CallReader:
             self._functions.run_closures(call)
             self._emit(OptimizerStep(self._site(call), self._ref(func.value)))
             return Provenance(computes=True)
-        if role == "scheduler" and not call.args:
+        if role == "scheduler" and bare:
             return self._told(SchedulerStep(self._site(call), self._ref(func.value)))
         return None
 

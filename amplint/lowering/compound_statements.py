@@ -15,7 +15,7 @@ from amplint.lowering.first_iterations import CountedLoop
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.function_scope import works_around
 from amplint.lowering.graph_tools import events_in, only_advances
-from amplint.lowering.loop_targets import alias_elements, members, name_owners, target_names
+from amplint.lowering.loop_targets import alias_elements, chosen_keys, members, name_owners, target_names
 from amplint.lowering.mode_branches import as_mode_branch, is_about_amp, is_varying, needs_amp, option_asked_again
 from amplint.lowering.provenance import Provenance, union
 from amplint.lowering.simple_statements import SimpleStatementReader
@@ -158,8 +158,15 @@ class BlockReader:
     # -- loops -----------------------------------------------------------------------------------------------------
 
     def _for(self, node: cst.For) -> None:
+        choice = chosen_keys(node.target, node.iter, node.body, self._scope)
+        if choice is not None:
+            self._expressions.branch(choice, partial(self._over, node))
+        else:
+            self._over(node, node.iter)
+
+    def _over(self, node: cst.For, source: cst.BaseExpression) -> None:
         outer, picking = self._scope.aliases, self._scope.picking
-        if found := members(node, self._scope):
+        if found := members(node, source, self._scope):
             self._expressions.read(node.iter)
             for name, reference in found:
                 self._scope.aliases = {**outer, name: reference}

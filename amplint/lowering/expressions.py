@@ -13,15 +13,16 @@ from amplint.lowering.counters import number_added, number_in
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.function_scope import OBJECTS
 from amplint.lowering.gradients import GradientReader
-from amplint.lowering.loop_targets import name_elements
+from amplint.lowering.loop_targets import chosen_keys, name_elements, only_key, picking_names
 from amplint.lowering.mode_branches import as_mode_branch
 from amplint.lowering.provenance import Provenance, union
-from amplint.model.event_graph import Seq
+from amplint.model.event_graph import Loop, Seq
 from amplint.model.events import Report
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.nodes import children, is_reference, is_sequence
 
 _COMPREHENSIONS = frozenset({cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp})
+_Comprehension = cst.ListComp | cst.GeneratorExp | cst.SetComp | cst.DictComp
 
 
 class ExpressionReader:
@@ -83,20 +84,36 @@ class ExpressionReader:
             self._builder.escape(node)  # here the block of a `with` statement runs
         return value
 
-    def _comprehension(self, node: cst.ListComp | cst.GeneratorExp | cst.SetComp | cst.DictComp) -> Provenance:
-        scope, source, target = self._scope, node.for_in.iter, node.for_in.target
+    def _comprehension(self, node: _Comprehension) -> Provenance:
+        choice = chosen_keys(node.for_in.target, node.for_in.iter, _repeated(node), self._scope)
+        if choice is None:
+            return self._over(node, node.for_in.iter)
+        values: list[Provenance] = []
+        self.branch(choice, lambda side: values.append(self._over(node, side)))
+        return union(values)
+
+    def _over(self, node: _Comprehension, source: cst.BaseExpression) -> Provenance:
+        """Read a comprehension that runs over something; where it picks objects by their keys, as a loop over them."""
+        scope, target, repeated = self._scope, node.for_in.target, _repeated(node)
         self.read(source)
-        before = dict(scope.aliases)
-        if isinstance(target, cst.Name):
+        before, picking = dict(scope.aliases), scope.picking
+        only = only_key(target, source, repeated, scope)
+        if only is not None:
+            scope.aliases[only[0]] = only[1]
+        elif isinstance(target, cst.Name):
             container = scope.ref(source) if not isinstance(source, cst.Call) else ""
             if container:
                 scope.aliases[target.value] = f"{container}[*]"
             scope.loop_owners[target.value] = tuple(map(scope.qualify, scope.roles.owners(source)))
         else:
             name_elements(node.for_in, scope)
-        value = self.read(node.value if isinstance(node, cst.DictComp) else node.elt)
-        scope.aliases = before
-        return value
+        keys = picking_names(target, repeated, scope) if only is None else frozenset[str]()
+        scope.picking |= keys
+        values: list[Provenance] = []
+        body = self._builder.block(lambda: values.append(self.read(repeated)))
+        self._builder.emit(Loop(self._builder.site(node), body, Seq(), over_objects=True) if keys else body)
+        scope.aliases, scope.picking = before, picking
+        return union(values)
 
     def _boolean(self, node: cst.BooleanOperation) -> Provenance:
         """`and` and `or`: what the right side does happens only if the left one asks for it."""
@@ -145,3 +162,8 @@ class ExpressionReader:
         if type(value) is cst.Call and (made := self._scope.roles.made_by(value)) is not None:
             return True if made.role in OBJECTS else None
         return constant(value) if value is not None else None
+
+
+def _repeated(node: _Comprehension) -> cst.BaseExpression:
+    """What a comprehension computes for each element."""
+    return node.value if isinstance(node, cst.DictComp) else node.elt

@@ -180,13 +180,14 @@ class FunctionScope:
 
     def changing(self) -> frozenset[str]:
         """The local names that are assigned inside a loop, or more than once; to convert a value (`limit = float(limit)`) does
-        not count."""
+        not count, nor does a comprehension that has a variable of a name which something else has, too."""
         loops = (cst.For, cst.While, cst.CompFor)
         changing = set()
         for name, bindings in self.bound.items():
             nodes = [each.node for each in bindings if each.node is not None and not _converts(each.value, name)]
             around = [self.program.tree.enclosing(node, *loops, cst.FunctionDef) for node in nodes]
-            if len(nodes) > 1 or any(isinstance(above, loops) for above in around):
+            around = [above for above in around if not isinstance(above, cst.CompFor)] or around
+            if len(around) > 1 or any(isinstance(above, loops) for above in around):
                 changing.add(name)
         return frozenset(changing)
 

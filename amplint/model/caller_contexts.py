@@ -136,8 +136,48 @@ class CallerContext(NamedTuple):
         return self.way, self.loss, self.asks, self.normalised
 
 
-FromElsewhere = CallerContext | ResultElsewhere
-"""What one file tells another one about calls between them."""
+class AskedObject(NamedTuple):
+    """A question to the callers of a file: of which class the object is that they give a parameter.
+
+    Attributes:
+        file: the path of the file.
+        owner: the function, or the class whose constructor it is, at the top of the file.
+        parameter: the name of the parameter.
+    """
+
+    file: str
+    owner: str
+    parameter: str
+
+
+class ObjectElsewhere(NamedTuple):
+    """What the calls in other files say to such a question.
+
+    Attributes:
+        asked: the question.
+        file: the path of the file that defines the class.
+        name: the class.
+    """
+
+    asked: AskedObject
+    file: str
+    name: str
+
+    @property
+    def effect(self) -> tuple[object, ...]:
+        """What decides on how the file that has asked runs."""
+        return tuple(self)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the file is asked for by name: nothing."""
+        return ()
+
+
+FromElsewhere = CallerContext | ResultElsewhere | ObjectElsewhere
+"""What other files tell one about calls between them."""
+ToOthers = CallerContext | ResultElsewhere | AskedObject
+"""What a file tells others about such calls, and what it asks them."""
 
 
 def distinct(contexts: Iterable[CallerContext]) -> tuple[CallerContext, ...]:

@@ -10,7 +10,8 @@ from amplint.model import vocabulary
 from amplint.model.torch import layers
 from amplint.model.torch.names import GRAD_SCALER
 from amplint.roles.roles import Roles
-from amplint.roles.scaler_wrappers import ScalerWrappers
+from amplint.roles.scaler_wrappers import ScalerWrappers, steps_its_own
+from amplint.roles.told_objects import ToldObjects
 from amplint.syntax.access_paths import called_name, displayed, path_of
 from amplint.syntax.class_info import is_only_announced
 from amplint.syntax.classes import Classes, ClassInfo
@@ -38,6 +39,7 @@ class ObjectClasses:
     def __init__(self, tree: Tree, names: Names, classes: Classes, imports: Imports, roles: Roles) -> None:
         self._tree, self._names, self._classes, self._imports, self._roles = tree, names, classes, imports, roles
         self._wrappers = ScalerWrappers(tree, classes, roles)
+        self._told_elsewhere = ToldObjects(tree, classes, imports)
 
     def held(self, instance: cst.BaseExpression) -> list[cst.BaseExpression]:
         """What an expression may name when a method of it is called: neither None nor the same object handed on.
@@ -199,8 +201,11 @@ class ObjectClasses:
         return params[0] if len(params) == 1 else None
 
     def _annotated(self, instance: cst.BaseExpression, abroad: bool) -> ClassInfo | None:
-        """The class that a parameter is annotated with, unless that leaves anything to subclasses."""
+        """The class that a parameter is annotated with, unless that leaves anything to subclasses; else the class of what callers
+        in other files have said that they give."""
         param = self._param(instance)
+        if param is not None and param.annotation is None:
+            return self._told_elsewhere.class_of(param)
         note = param.annotation.annotation if param is not None and param.annotation is not None else None
         info = self._classes.named(_no_option(note), abroad) if note is not None else None
         if info is None or any(map(is_only_announced, info.methods.values())):
@@ -209,12 +214,14 @@ class ObjectClasses:
 
     def _handed_on(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
         """The class of an object that was handed on by its name: if a parameter is annotated with it, if it is derived from
-        torch's scaler or steps through one of its own, or if a wrapper that comes with amplint speaks for it."""
+        torch's scaler, or steps through one of its own or one that it is given, or if a wrapper that comes with amplint speaks
+        for it."""
         info = self._class_of(instance, abroad, names)
         if info is None or info is self._annotated(instance, abroad):
             return info
         told = self._tree.home(info.node).source.path.endswith(".pyi")
-        return info if told or info.is_module or _is_scaler(info) or self._wrappers.is_one(info) else None
+        steps = self._wrappers.is_one(info) or steps_its_own(info)
+        return info if told or info.is_module or _is_scaler(info) or steps else None
 
 
 def _is_scaler(info: ClassInfo) -> bool:

@@ -82,6 +82,26 @@ class ScalerWrappers:
         )
 
 
+def steps_its_own(info: ClassInfo) -> bool:
+    """Whether the objects of a class step optimizers that they hold through a scaler that they are given: in
+    `def step(self, scaler)`, `scaler.step(self.optimizer)`.
+
+    Args:
+        info: the class.
+    """
+    methods = [method for each in info.lineage for method in each.methods.values()]
+    return any(_steps_own(node, method) for method in methods for node in within(method))
+
+
+def _steps_own(node: cst.CSTNode, method: cst.FunctionDef) -> bool:
+    """Whether a node of a method steps what its object holds through a parameter of it."""
+    if type(node) is not cst.Call or type(node.func) is not cst.Attribute or len(node.args) != 1:
+        return False
+    given = {each.name.value for each in params_of(method)} - {"self"}
+    through = node.func.attr.value == "step" and path_of(node.func.value) in given
+    return through and path_of(node.args[0].value).startswith("self.")
+
+
 def _steps_through(node: cst.CSTNode, scalers: set[str], method: cst.FunctionDef) -> bool:
     """Whether a node of a method steps a parameter of it: `self.scaler.step(optimizer)`."""
     if type(node) is not cst.Call or type(node.func) is not cst.Attribute or len(node.args) != 1:

@@ -13,6 +13,7 @@ from amplint.model.torch import names as torch_names
 from amplint.syntax.access_paths import called, literal_key, path_of
 from amplint.syntax.classes import ClassInfo
 from amplint.syntax.tree import Tree
+from amplint.syntax.value_flow import ValueFlow
 from amplint.syntax.words import words
 
 _STEPS_TAKEN = frozenset({"_step_count", "_opt_called"})
@@ -52,6 +53,25 @@ def pace(info: ClassInfo, tree: Tree) -> Pace | None:
     if _hands_on(step, tree):
         return None
     return Pace.CALLS if of_torch or (_counts(step, tree) and _sets_rates(info, tree)) else None
+
+
+def is_given_nothing(call: cst.Call, tree: Tree, flow: ValueFlow) -> bool:
+    """Whether a call tells a schedule nothing, so that it advances by one: also where a method hands on whatever it is given
+    (`schedule.step(*args)`), and the calls in sight give it nothing.
+
+    Args:
+        call: the call.
+        tree: the file.
+        flow: knows the calls in it.
+    """
+    around = tree.function(call)
+    if not call.args or not isinstance(around, cst.FunctionDef):
+        return not call.args
+    handed = around.params.star_arg.name.value if isinstance(around.params.star_arg, cst.Param) else ""
+    if len(call.args) > 1 or call.args[0].star != "*" or path_of(call.args[0].value) != handed:
+        return False
+    outer = [each for each, _ in flow.methods(around.name.value) if tree.function(each) is not around]
+    return bool(outer) and not any(each.args for each in outer)
 
 
 def is_of_something_else(info: ClassInfo, tree: Tree) -> bool:

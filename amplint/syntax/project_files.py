@@ -140,6 +140,15 @@ class Modules:
         called = f"{name}.__init__" if path.name == "__init__.py" and not name.endswith("__init__") else name
         return self._load(path, known if self._place_of(known) == path else called)
 
+    def name_of(self, path: Path) -> str:
+        """The dotted name by which a file of the project can be imported; empty where it cannot.
+
+        Args:
+            path: the file.
+        """
+        below = (_dotted(path, folder) for folder in self._folders if folder in path.parents)
+        return next((name for name in below if self._place_of(name) == path), "")
+
     def holds(self, name: str) -> bool:
         """Whether a module is a file of the project, whatever a wrapper says in its place."""
         return self._place_of(name) is not None

@@ -52,6 +52,22 @@ class Imports:
         nodes = [binding.node for binding in self.bindings(qualified)]
         return nodes[0] if len(nodes) == 1 and isinstance(nodes[0], (cst.FunctionDef, cst.ClassDef)) else None
 
+    def class_at(self, path: Path, name: str) -> cst.ClassDef | None:
+        """The class of some name at the top of a file of the project, whether this file imports it or not.
+
+        Args:
+            path: the file.
+            name: the class.
+        """
+        if path == (self._tree.source.place.path if self._tree.source.place is not None else None):
+            own = (
+                each for each in self._tree.module.body if isinstance(each, cst.ClassDef) and each.name.value == name
+            )
+            return next(own, None)
+        module = self._modules.name_of(path) if self._modules is not None else ""
+        node = self.definition(f"{module}.{name}") if module else None
+        return node if isinstance(node, cst.ClassDef) else None
+
     def bindings(self, qualified: str) -> list[Binding]:
         """Where another file of the project gives a qualified name its meaning; empty when none does."""
         if self._modules is None or qualified == UNKNOWN or qualified.startswith((f"{LOCAL}.", "builtins.", "torch.")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from contextlib import suppress
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from amplint.diagnostics import Footing
 from amplint.engine import report_codec
+from amplint.model.caller_contexts import AskedObject
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX users, modes and links")
 
@@ -22,6 +24,12 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX users, modes 
 def test_reports_survive_the_way_to_json_and_back() -> None:
     value = json.loads(json.dumps(report_codec.encode_report(REPORT)))
     assert report_codec.decode_report("shown/file.py", value, Footing()) == REPORT
+
+
+def test_questions_to_callers_survive_it_too() -> None:
+    report = dataclasses.replace(REPORT, gives=(AskedObject("training.py", "Trainer", "optimizers"),))
+    value = json.loads(json.dumps(report_codec.encode_report(report)))
+    assert report_codec.decode_report("shown/file.py", value, Footing()) == report
 
 
 def test_reports_are_shown_under_the_path_of_the_new_run() -> None:

@@ -46,7 +46,7 @@ class Frame:
         """
         # A method that calls another one of the same object hands on what is known of its attributes.
         kept = [each for each in self.binding if "." in each[0]] if ("self", "self") in call.binding else []
-        binding = (*kept, *((name, self.ref(value) if value else "") for name, value in call.binding))
+        binding = (*kept, *self._meanings(call))
         at = self.at if self.at >= 0 or not function.opaque else call.site
         calls = self.calls if at >= 0 else (*self.calls, (call.site, call.function))
         conditions = tuple((name, condition, self) for name, condition in call.conditions)
@@ -90,6 +90,16 @@ class Frame:
         if self.prefix and (own.root in self.function.locals or own.root == RETURN or own.is_temporary):
             return f"{self.prefix}{name}"
         return self.around.ref(name) if self.around is not None else name
+
+    def _meanings(self, call: Call) -> Iterator[tuple[str, str]]:
+        """What a call in this frame binds, as the root function would write it."""
+        for name, value in call.binding:
+            if not name.startswith("["):
+                yield name, self.ref(value) if value else ""
+            elif value.startswith("["):
+                yield name, value
+            else:  # a key that this function was given itself, and hands on
+                yield from ((name, meaning) for bound, meaning in self.binding if bound == f"[{value}]")
 
     def _picked(self, name: str) -> str:
         """A reference with the literals that the call gives in the place of parameters by which elements are picked."""

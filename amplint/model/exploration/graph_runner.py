@@ -19,7 +19,7 @@ from amplint.model.exploration.effects import Flows
 from amplint.model.exploration.flow_graph import Ask, Block, Exit, Gather, Iterate, Join, Pass
 from amplint.model.exploration.joins import States, without_both
 from amplint.model.exploration.liveness import Liveness
-from amplint.model.exploration.optimizer_loops import updates_between
+from amplint.model.exploration.optimizer_loops import OptimizerLoops
 from amplint.model.exploration.summaries import Concern, Summary, returned
 from amplint.model.protocol.contents import Truth
 from amplint.model.protocol.path_state import PathState
@@ -65,6 +65,7 @@ class GraphRunner(ABC):
     def __init__(self, flows: Flows, protocol: Protocol, conditions: Conditions) -> None:
         self._flows, self._protocol, self._conditions = flows, protocol, conditions
         self._activations: dict[object, Activation] = {}
+        self._optimizer_loops = OptimizerLoops(protocol, flows)
 
     @abstractmethod
     def _summary(self, activation: Activation, state: PathState) -> Summary:
@@ -96,7 +97,7 @@ class GraphRunner(ABC):
                 targets = [frame.ref(target) for target in loop.targets]
                 after = [next_iteration(state, frame.loops, targets) for state in states]
             case Gather(loop):
-                run.summary.add(updates_between(self._protocol, loop, states, frame))
+                run.summary.add(self._optimizer_loops.updates_between(loop, states, frame))
             case Call():
                 back = self._call(block, step, states, run)
                 for handler in block.raises:
