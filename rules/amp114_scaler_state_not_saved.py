@@ -108,7 +108,7 @@ _NOT_SAVED_HERE = "the function that saves is in another file"
 _NOT_LOADED_HERE = "the function that loads is in another file"
 _NOT_CLEAR = "where the state could be loaded is not clear here"
 
-_HELD = r"\.\w*optim\w*\.state_dict\("
+_HELD = r"\w*optim\w*\.state_dict\("
 """What saves a trainer of another file may speak of no scaler itself."""
 
 _GIVEN = r"save\w*\(.*\.optim\w*[,)]"

@@ -8,10 +8,13 @@ from pathlib import Path
 
 _MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 """What lies in the folder of a project."""
+_TOLD_TO_READERS = ("README.md", "README.rst", "README", "LICENSE", "LICENSE.md", "LICENSE.txt", "requirements.txt", ".github")
+"""What lies there too, and in no package around it: some projects hold an `__init__.py` by mistake."""
 
 
 def project_around(folder: Path) -> Path:
-    """The folder of the project around a folder: the nearest with a mark, or the one that holds its outermost package.
+    """The folder of the project around a folder: the nearest with a mark, or the one that holds its outermost package, or is
+    told by a README or the like to be a project.
 
     Args:
         folder: an absolute path.
@@ -35,6 +38,8 @@ def _around(folder: str) -> str:
     if marked is not None:
         return marked
     while os.path.isfile(os.path.join(folder, "__init__.py")) and folder != os.path.dirname(folder):
+        if any(os.path.exists(os.path.join(folder, name)) for name in _TOLD_TO_READERS):
+            break
         folder = os.path.dirname(folder)
     return folder
 

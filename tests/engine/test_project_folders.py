@@ -56,3 +56,9 @@ def test_without_a_mark_it_is_the_folder_around_the_outermost_package(tmp_path: 
     project(tmp_path, one_init="", one_two_init="")
     assert marked_above(tmp_path) is None
     assert project_around(tmp_path / "one" / "two") == tmp_path
+
+
+def test_a_project_may_hold_an_init_by_mistake(tmp_path: Path) -> None:
+    project(tmp_path, one_init="", one_two_init="")
+    (tmp_path / "one" / "README.md").touch()
+    assert project_around(tmp_path / "one" / "two") == tmp_path / "one"

@@ -55,6 +55,7 @@ KEEPER = "def state(self):\n        return self.scaler.state_dict()"
         ({"optimizer": MADE}, {"saving": OWN}, "trainer.scaler"),
         ({"optimizer": GIVEN}, {"saving": OWN}, "trainer.scaler"),
         ({"optimizer": MADE}, {"saving": "save(trainer, path)", "helper": HELPER}, "run.scaler"),
+        ({"optimizer": GIVEN}, {"saving": HANDED}, "trainer.scaler"),
         ({"optimizer": GIVEN}, {"saving": f'region = torch.autocast("cuda"); {HANDED}'}, "trainer.scaler"),
         ({"optimizer": MADE}, {"saving": WHOLE}, ""),
         ({"optimizer": MADE, "more": KEEPER}, {"saving": OWN}, ""),
