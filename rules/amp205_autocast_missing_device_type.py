@@ -109,9 +109,20 @@ def _may_lack_device(file: File, name: cst.Name) -> bool:
         binding.node is not None
         and type(binding.value) is not cst.IfExp  # the call may be under the same condition
         and not is_passed_over(file, binding.node)
+        and not _is_told_apart(file, name, binding.node)
         and not file.names.of_binding(binding).isdisjoint(torch_names.AUTOCAST_GENERIC)
         for binding in file.names.bindings(name.value, name)
     )
+
+
+def _is_told_apart(file: File, call: cst.Name, bound: cst.CSTNode) -> bool:
+    """Whether a call stands under a test of a flag that tells which import has succeeded: `except ImportError: NEW = False`."""
+    attempt = file.tree.enclosing(bound, cst.Try)
+    around = (each for each in file.tree.ancestors(call) if isinstance(each, (cst.If, cst.IfExp)))
+    tests = (each.test for each in around if attempt is not None)
+    asked = (name for test in tests for name in (test, *file.tree.inside(test, cst.Name)) if isinstance(name, cst.Name))
+    nodes = (each.node for name in asked for each in file.names.bindings(name.value, name))
+    return any(attempt in file.tree.ancestors(node) for node in nodes if node is not None)
 
 
 def _judge(file: File, call: cst.Call, name: str) -> Finding | None:

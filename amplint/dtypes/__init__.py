@@ -167,9 +167,9 @@ class Dtypes:
         return tuple(operation for operation in self._perhaps_lowered if not self.needs(operation))
 
     def lowered_where(self, is_wanted: Callable[[Operation], bool]) -> Iterator[Operation]:
-        """Those of them that are wanted, once for each place, however many ways lead the file there."""
+        """Those of them that are wanted, once for each place, however many ways lead the file there: one with gradients if any."""
         seen: set[cst.CSTNode] = set()
-        for operation in self.lowered:
+        for operation in sorted(self.lowered, key=lambda each: not each.differentiates):
             if operation.node not in seen and is_wanted(operation):
                 seen.add(operation.node)
                 yield operation

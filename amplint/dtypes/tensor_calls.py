@@ -215,11 +215,16 @@ def _may_be_like(arguments: Arguments) -> bool:
     return vocabulary.DEVICE_PLACE.search(names) is None
 
 
+_NUMPY = ("np.", "numpy.")
+
+
 def _created(name: str, node: cst.Call, arguments: Arguments, first: Value | None) -> Tensor:
     made = Tensor(_explicit(arguments) or precision.FLOAT32, made=node)
     if name in ("tensor", "as_tensor", "scalar_tensor") and isinstance(first, Number):
         low, high = (-math.inf, math.inf) if first.value is None else (first.value, first.value)
-        return changed(made, low=low, high=high, zero_dim=True)
+        given = arguments.node(0, "data")
+        of_numpy = isinstance(given, cst.Call) and path_of(given.func).startswith(_NUMPY)  # of an array, perhaps
+        return changed(made, low=low, high=high, zero_dim=not of_numpy)
     return changed(made, zero_dim=True) if first == Items(()) and len(arguments.values) == 1 else made
 
 

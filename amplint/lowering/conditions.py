@@ -17,6 +17,7 @@ from amplint.lowering.excluded_choices import (
 )
 from amplint.lowering.first_iterations import FirstIterations
 from amplint.lowering.function_scope import FunctionScope
+from amplint.lowering.given_constants import GivenConstants
 from amplint.lowering.kept_settings import KeptSettings
 from amplint.lowering.presence_tests import asks_for_presence
 from amplint.model import vocabulary
@@ -41,6 +42,7 @@ class ConditionReader:
         self.kinds = ConditionKinds(scope, self._settings)
         self.firsts = FirstIterations()
         self._choices = ExcludedChoices()
+        self._constants = GivenConstants(scope)
 
     def read(self, node: cst.BaseExpression, depth: int = 0) -> Condition:
         """The condition that an expression is, in a truth context.
@@ -129,6 +131,9 @@ class ConditionReader:
         if vocabulary.LAST_BATCH.search(last):
             return self._test(node, "end")
         if path_of(node).partition(".")[0] not in self.kinds.changing:
+            always = self._constants.truth(node) if isinstance(node, cst.Name) else None
+            if always is not None:
+                return Test("constant", kind=str(always).lower())
             return self._choices.asked_whether_given(self._test(node, "config"))
         there = asks_for_presence(node, self._scope.roles.flow.values)
         return self._choices.asked_whether_given(self._test(node, "range" if there else "varying"))

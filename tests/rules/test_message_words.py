@@ -52,3 +52,7 @@ def test_a_loss_without_a_gradient_is_only_reported() -> None:
     evaluated, trained = told("amp211*/flagged_either_half")
     assert "no gradient flows here, but the loss that is reported keeps two or three digits" in evaluated
     assert "gradient" not in trained
+
+
+def test_a_loss_that_is_validated_first_is_trained_by_all_the_same() -> None:
+    assert all("gradient" not in each for each in told("amp211*/flagged_validated_first"))
