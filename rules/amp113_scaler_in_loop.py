@@ -55,7 +55,8 @@ would need a parameter.
 ## Limitations
 A function that its own file does not call counts as one that runs again and again only if its name says so
 (`train_step`, `train_one_epoch`), if it is a single iteration (it scales a loss and steps a given optimizer, without a
-loop), or if a file that imports it calls it in a loop, with the same optimizer each time. A scaler whose state is
+loop), or if a file that imports it calls it in a loop, with the same optimizer each time, a method on the
+same object. A scaler whose state is
 loaded right away, or that is made under a condition other than whether AMP is on and a GPU is there, is not flagged.
 
 ## References

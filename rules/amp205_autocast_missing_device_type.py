@@ -122,7 +122,7 @@ def _is_told_apart(file: File, call: cst.Name, bound: cst.CSTNode) -> bool:
     tests = (each.test for each in around if attempt is not None)
     asked = (name for test in tests for name in (test, *file.tree.inside(test, cst.Name)) if isinstance(name, cst.Name))
     nodes = (each.node for name in asked for each in file.names.bindings(name.value, name))
-    return any(attempt in file.tree.ancestors(node) for node in nodes if node is not None)
+    return attempt is not None and any(attempt in file.tree.ancestors(node) for node in nodes if node is not None)
 
 
 def _judge(file: File, call: cst.Call, name: str) -> Finding | None:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from amplint.callgraph.assigned_values import spelling_of
+from amplint.callgraph.assigned_values import AssignedValues, spelling_of
 from amplint.callgraph.definitions import Definition, Definitions, Scope
 from amplint.callgraph.handed_arguments import given_as
 from amplint.callgraph.import_graph import ImportGraph
@@ -33,15 +33,19 @@ class RepeatedCalls:
 
     def __init__(self, graph: ImportGraph) -> None:
         self._graph, self._definitions = graph, Definitions(graph)
+        self._assigned_values = AssignedValues(self._definitions)
 
     def with_the_same(self, path: Path, function: str, parameter: str) -> RepeatedCall | None:
         """The first call in a loop that gives a function an object which the loop does not make.
 
         Args:
             path: the file of the function.
-            function: its name, at the top of the file.
+            function: its name, at the top of the file; of a method, behind that of its class.
             parameter: the parameter that gets the object.
         """
+        owner, _, method = function.rpartition(".")
+        if owner:
+            return self._on_the_same(path, owner, method)
         meant = next(self._definitions.named_in(path, function), None)
         if meant is None:
             return None
@@ -55,6 +59,41 @@ class RepeatedCalls:
                     if self._definitions.find(other, spelling_of(call.func), scope) == meant:
                         return RepeatedCall(other, call.lineno)
         return None
+
+    def _on_the_same(self, path: Path, owner: str, method: str) -> RepeatedCall | None:
+        """The first call in a loop of a method of an object that the loop does not make."""
+        meant = next(self._definitions.named_in(path, owner), None)
+        defined = self._definitions.method(meant, method) if meant is not None else None
+        if defined is None:
+            return None
+        for other in sorted(self._graph.users(path) - {path}):
+            if self._graph.content(other).holds(f".{method}(".encode()):
+                for call, _, loop in _looped(self._definitions.module(other), None, None):
+                    name = _object_of(call, method)
+                    if name and not _stores(loop, name) and self._has(other, name, defined):
+                        return RepeatedCall(other, call.lineno)
+        return None
+
+    def _has(self, path: Path, name: str, method: Definition) -> bool:
+        """Whether all that a file assigns to a name are objects with a method."""
+        made = self._assigned_values.made(path, name)
+        classes = [self._definitions.find(path, spelling_of(call.func), scope) for call, scope in made]
+        found = [self._definitions.method(each, method.node.name) if each is not None else None for each in classes]
+        return bool(found) and all(each == method for each in found)
+
+
+def _object_of(call: ast.Call, method: str) -> str:
+    """The name of the object on which a call runs a method; empty for any other call."""
+    func = call.func
+    named = isinstance(func, ast.Attribute) and func.attr == method and isinstance(func.value, ast.Name)
+    return spelling_of(call.func).rpartition(".")[0] if named else ""
+
+
+def _stores(loop: ast.stmt, name: str) -> bool:
+    """Whether a loop gives a name another value."""
+    return any(
+        isinstance(each, ast.Name) and each.id == name and isinstance(each.ctx, ast.Store) for each in ast.walk(loop)
+    )
 
 
 def _looped(node: ast.AST, scope: Scope, loop: ast.stmt | None) -> Iterator[tuple[ast.Call, Scope, ast.stmt]]:
@@ -76,7 +115,4 @@ def _gives(call: ast.Call, function: Definition, parameter: str, loop: ast.stmt)
     root = given_as(call, parameter, position)
     while isinstance(root, ast.Attribute | ast.Subscript):
         root = root.value
-    if not isinstance(root, ast.Name):
-        return False
-    stored = (each for each in ast.walk(loop) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
-    return all(each.id != root.id for each in stored)
+    return isinstance(root, ast.Name) and not _stores(loop, root.id)

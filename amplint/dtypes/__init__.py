@@ -167,7 +167,7 @@ class Dtypes:
         return tuple(operation for operation in self._perhaps_lowered if not self.needs(operation))
 
     def lowered_where(self, is_wanted: Callable[[Operation], bool]) -> Iterator[Operation]:
-        """Those of them that are wanted, once for each place, however many ways lead the file there: one with gradients if any."""
+        """Those of them that are wanted, one for each place: one with gradients, if any of the ways that lead there has them."""
         seen: set[cst.CSTNode] = set()
         for operation in sorted(self.lowered, key=lambda each: not each.differentiates):
             if operation.node not in seen and is_wanted(operation):

@@ -8,7 +8,16 @@ from pathlib import Path
 
 _MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 """What lies in the folder of a project."""
-_TOLD_TO_READERS = ("README.md", "README.rst", "README", "LICENSE", "LICENSE.md", "LICENSE.txt", "requirements.txt", ".github")
+_TOLD_TO_READERS = (
+    "README.md",
+    "README.rst",
+    "README",
+    "LICENSE",
+    "LICENSE.md",
+    "LICENSE.txt",
+    "requirements.txt",
+    ".github",
+)
 """What lies there too, and in no package around it: some projects hold an `__init__.py` by mistake."""
 
 

@@ -87,7 +87,7 @@ def repeats(function: str, parameter: str) -> str:
     a look at them tells.
 
     Args:
-        function: its name, at the top of its file.
+        function: its name, at the top of its file; of a method, behind that of its class.
         parameter: the parameter that gets the object.
     """
     return f"{_REPEATS}{function} {parameter}"

@@ -201,7 +201,12 @@ class RebuiltScalers:
         return Rebuilt(made, again=again) if again is not None else None
 
     def _awaiting(self, made: cst.Call, home: cst.FunctionDef, stepped: list[cst.BaseExpression]) -> Rebuilt | None:
-        """A scaler of a function that other files may call again and again, with one of its optimizers."""
+        """A scaler of a function that other files may call again and again, with one of its optimizers; of a method, on one of
+        its objects, which has them."""
+        info = self._file.classes.owner(home)
+        if info is not None and info.node in self._tree.module.body and not self._repeated.counts_epochs(home):
+            own = all(path_of(each).startswith("self.") for each in stepped)
+            return Rebuilt(made, needs=repeats(f"{info.name}.{home.name.value}", "self")) if own else None
         params = [each.value for each in stepped if isinstance(each, cst.Name)]
         if home not in self._tree.module.body or not params or self._repeated.counts_epochs(home):
             return None

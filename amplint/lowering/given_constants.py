@@ -1,4 +1,4 @@
-"""Parameters of a script's functions that are never anything but one constant: all its calls give them that, or leave them at it."""
+"""Parameters of a script's functions that are always one constant: all its calls give them that, or leave them at it."""
 
 from __future__ import annotations
 

@@ -56,3 +56,52 @@ def test_a_function_that_goes_through_the_epochs_itself(tmp_path: Path) -> None:
     engine = ENGINE.replace("for data, target in loader:", "for data, target in epochs_of(loader):")
     root = project(tmp_path, engine=engine, main=MAIN.format(**EACH))
     assert found_in(root, select=("AMP113",)) == set()
+
+
+TRAINER = """
+import torch
+
+class Trainer:
+    def __init__(self, model, loader):
+        self.model, self.loader = model, loader
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def fit(self, criterion):
+        scaler = torch.amp.GradScaler("cuda")
+        for data, target in self.loader:
+            self.optimizer.zero_grad()
+            with torch.autocast("cuda", dtype=torch.float16):
+                loss = criterion(self.model(data), target)
+            scaler.scale(loss).backward()
+            scaler.step(self.optimizer)
+            scaler.update()
+"""
+SCRIPT = """
+from engine import Trainer
+
+class Quiet(Trainer):
+    {method}
+
+def main(model, loader, criterion, epochs):
+    trainer = {made}
+    for epoch in range(epochs):
+        {call}
+"""
+OF_TRAINER = {"made": "Trainer(model, loader)", "call": "trainer.fit(criterion)", "method": "pass"}
+
+
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        (OF_TRAINER, True),
+        ({**OF_TRAINER, "made": "Quiet(model, loader)"}, True),
+        ({**OF_TRAINER, "made": "Quiet(model, loader)", "method": "def fit(self, criterion): pass"}, False),
+        ({**OF_TRAINER, "call": "trainer = Trainer(model, loader); trainer.fit(criterion)"}, False),
+        ({**OF_TRAINER, "made": "load(model)"}, False),
+        ({**OF_TRAINER, "call": "print(trainer)"}, False),
+    ],
+    ids=["each epoch", "of a subclass", "another method", "a new trainer", "some other object", "never"],
+)
+def test_the_scaler_of_a_method_that_a_loop_calls(tmp_path: Path, script: dict[str, str], found: bool) -> None:
+    root = project(tmp_path, engine=TRAINER, main=SCRIPT.format(**script))
+    assert found_in(root, select=("AMP113",)) == ({"engine.py:10 AMP113"} if found else set())
