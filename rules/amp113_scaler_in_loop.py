@@ -55,9 +55,9 @@ would need a parameter.
 ## Limitations
 A function that its own file does not call counts as one that runs again and again only if its name says so
 (`train_step`, `train_one_epoch`), if it is a single iteration (it scales a loss and steps a given optimizer, without a
-loop), or if a file that imports it calls it in a loop, with the same optimizer each time, a method on the
-same object. A scaler whose state is
-loaded right away, or that is made under a condition other than whether AMP is on and a GPU is there, is not flagged.
+loop), or if a file that imports it calls it in a loop, with the same optimizer each time, or on the same object. A
+scaler whose state is loaded right away, or that is made under a condition other than whether AMP is on and a GPU is
+there, is not flagged.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training
