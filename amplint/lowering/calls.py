@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from amplint.lowering.backward_passes import BackwardReader, differentiates_again
@@ -41,6 +43,9 @@ _VALUE_METHODS = frozenset(
 )
 
 _LEAF_METHODS = frozenset(("detach", "requires_grad_"))
+
+_SCALER = re.compile(r"^(?!from |import ).*caler", re.MULTILINE)
+"""A word about scalers, but for imports."""
 
 
 class CallReader:
@@ -204,6 +209,13 @@ class CallReader:
             return self._told(SchedulerStep(self._site(call), self._ref(func.value)))
         return None
 
+    def _on_second_step(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
+        """The step of an optimizer that has looked for a flat minimum (SAM), in a file that says nothing of scalers."""
+        scales = _SCALER.search(self._scope.program.tree.source.text) is not None
+        if scales or self._roles.of(func.value).role != "optimizer":
+            return None
+        return self._told(OptimizerStep(self._site(call), self._ref(func.value)))
+
     def _clears_inside(self, call: cst.Call) -> bool:
         """Whether a call runs the `zero_grad` of an object around an optimizer, which clears the gradients of that one."""
         program = self._scope.program
@@ -257,6 +269,7 @@ _METHODS = {
     "scale": CallReader._on_scale,
     "unscale_": CallReader._on_unscale,
     "step": CallReader._on_step,
+    "second_step": CallReader._on_second_step,
     "update": CallReader._on_update,
     "zero_grad": CallReader._on_zero_grad,
     "backward": CallReader._on_backward,
