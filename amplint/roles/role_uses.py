@@ -58,6 +58,8 @@ def _uses_in(found: Iterable[cst.Call]) -> dict[str, str]:
     for _, func in calls:
         if func.attr.value == "unscale_":
             used_as[path_of(func.value)] = "scaler"
+        elif func.attr.value == "second_step":  # of one that looks for a flat minimum
+            used_as.setdefault(path_of(func.value), "optimizer")
         elif func.attr.value == "backward" and isinstance(func.value, cst.Call):
             inner = func.value.func
             if isinstance(inner, cst.Attribute) and inner.attr.value == "scale":
