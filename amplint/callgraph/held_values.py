@@ -21,6 +21,8 @@ from amplint.model.torch import layers
 
 _MAX_STEPS = 1_000
 """Of an expression that leads to more others, the rest is not looked at."""
+_BY_NAME = "create_model()"
+"""What gives back one of the models that are registered with timm."""
 _HANDS_ON = {name.rpartition(".")[2] for name in layers.WRAPPERS} | {"partial", "script"}
 """What gives back, or calls, what it is given first."""
 
@@ -195,6 +197,11 @@ class HeldValues(ModuleValues):
             yield from self._of_table(path, base, named, scope, hops + 1)
         elif (registry := self._registries.built_from(path, call, scope)) is not None:
             yield from (each._replace(made=True) for each in self._of_table(path, registry, named, scope, hops + 1))
+        elif models := self._registries.models_for(path, call, scope):
+            wanted_ones = [each for name, each in models if name == named] if named else [each for _, each in models]
+            for each in wanted_ones:
+                made = self._returned(each, "", hops + 1)
+                yield from (one._replace(registry=None if named else (path, _BY_NAME)) for one in made)
         elif called == "getattr" and len(call.args) > 1:
             yield from self._of_module(path, call.args[0], self._texts.filled(call.args[1], scope), scope, hops)
         else:

@@ -11,7 +11,7 @@ from amplint.callgraph.contents import Content, content_of
 from amplint.source import SOURCE_FOLDERS
 from amplint.system.memory import Kept, Memory, in_use
 
-_REGISTERS = b".register"
+_REGISTERS = (b".register", b"@register_model")
 _KEPT = 32_000_000
 """Of the files that were asked for last, so many bytes are kept: all of them would take as much memory as the project."""
 
@@ -153,7 +153,7 @@ class ImportGraph:
         importers: dict[Path, list[Path]] = {}
         registering: list[Path] = []
         for path in self.files:
-            if self.content(path).holds(_REGISTERS):
+            if any(map(self.content(path).holds, _REGISTERS)):
                 registering.append(path)
             for other in self.imported(path):
                 importers.setdefault(other, []).append(path)

@@ -12,6 +12,8 @@ from amplint.callgraph.handed_arguments import given_as
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.parameters import parameter_names
 
+_OF_TIMM = "register_model"
+"""What decorates the functions by which timm makes models."""
 _MOST_HOMES = 20
 """Through so many files the name of a registry is followed."""
 
@@ -39,6 +41,27 @@ class Registries:
         if (home, registry) not in self._known:
             self._known[home, registry] = list(self._find(home, registry))
         return self._known[home, registry]
+
+    def models_for(self, path: Path, call: ast.Call, scope: Scope = None) -> list[tuple[str, Definition]]:
+        """The functions of the project that register themselves as makers of models with timm, if a call has timm make one:
+        `create_model(name)`; of these only those that are led to together with the call.
+
+        Args:
+            path: the file of the call.
+            call: the call.
+            scope: the function that the call stands in.
+        """
+        called = spelling_of(call.func)
+        if called.rpartition(".")[2] != "create_model" or not self._definitions.is_of_library(path, called, scope):
+            return []
+        family = self._graph.family(path)
+        registering = (each for each in self._graph.registering if each in family)
+        tops = ((each, node) for each in registering for node in self._definitions.top(each))
+        return [
+            (node.name, Definition(home, node))
+            for home, node in tops
+            if isinstance(node, ast.FunctionDef) and any(spelling_of(each) == _OF_TIMM for each in node.decorator_list)
+        ]
 
     def built_from(self, path: Path, call: ast.Call, scope: Scope = None) -> ast.expr | None:
         """The registry of which a call makes an object: `LOSSES.build(cfg)`, `build_from_cfg(cfg, LOSSES)`, or a call of a
