@@ -75,11 +75,21 @@ class RepeatedCalls:
         return None
 
     def _has(self, path: Path, name: str, method: Definition) -> bool:
-        """Whether all that a file assigns to a name are objects with a method."""
-        made = self._assigned_values.made(path, name)
+        """Whether all that a file assigns to a name, or enters as it (`with Trainer(model) as trainer`), are objects with a
+        method."""
+        made = [*self._assigned_values.made(path, name), *_entered(self._definitions.module(path), name)]
         classes = [self._definitions.find(path, spelling_of(call.func), scope) for call, scope in made]
         found = [self._definitions.method(each, method.node.name) if each is not None else None for each in classes]
         return bool(found) and all(each == method for each in found)
+
+
+def _entered(module: ast.Module, name: str) -> Iterator[tuple[ast.Call, Scope]]:
+    """The calls that make what is entered under a name; each as if it stood at the top of its file."""
+    items = (item for node in ast.walk(module) if isinstance(node, ast.With) for item in node.items)
+    for item in items:
+        target = item.optional_vars
+        if isinstance(target, ast.Name) and target.id == name and isinstance(item.context_expr, ast.Call):
+            yield item.context_expr, None
 
 
 def _object_of(call: ast.Call, method: str) -> str:

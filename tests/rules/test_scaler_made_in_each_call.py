@@ -87,6 +87,9 @@ def main(model, loader, criterion, epochs):
     for epoch in range(epochs):
         {call}
 """
+ENTERED = (
+    "None\n    with Trainer(model, loader) as entered:\n        for epoch in range(epochs): entered.fit(criterion)"
+)
 OF_TRAINER = {"made": "Trainer(model, loader)", "call": "trainer.fit(criterion)", "method": "pass"}
 
 
@@ -98,9 +101,10 @@ OF_TRAINER = {"made": "Trainer(model, loader)", "call": "trainer.fit(criterion)"
         ({**OF_TRAINER, "made": "Quiet(model, loader)", "method": "def fit(self, criterion): pass"}, False),
         ({**OF_TRAINER, "call": "trainer = Trainer(model, loader); trainer.fit(criterion)"}, False),
         ({**OF_TRAINER, "made": "load(model)"}, False),
+        ({**OF_TRAINER, "made": ENTERED}, True),
         ({**OF_TRAINER, "call": "print(trainer)"}, False),
     ],
-    ids=["each epoch", "of a subclass", "another method", "a new trainer", "some other object", "never"],
+    ids=["each epoch", "of a subclass", "another method", "a new trainer", "some other object", "entered", "never"],
 )
 def test_the_scaler_of_a_method_that_a_loop_calls(tmp_path: Path, script: dict[str, str], found: bool) -> None:
     root = project(tmp_path, engine=TRAINER, main=SCRIPT.format(**script))
