@@ -20,8 +20,9 @@ The file is no valid Python
 ## What it does
 Reports that the Python which runs amplint cannot parse the file. No rule can look at such a file.
 
-Syntax of a newer Python is read by an older one as near as that comes: type parameters and aliases, any quotes in f-strings,
-template strings, `except A, B`, `except*`. What is left (line ends in a field of an f-string, say) needs the newer Python.
+Syntax of a newer Python is read by an older one as near as that comes: type parameters and aliases, any quotes and line ends
+in f-strings, template strings, `except A, B`, `except*`. What is left (f-strings in f-strings of f-strings, say) needs the
+newer Python.
 
 It is reported with every selection of rules, unless `ignore` or `per-file-ignores` names it.
 """,

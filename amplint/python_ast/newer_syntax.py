@@ -1,12 +1,15 @@
 """Syntax of a newer Python than the running one, in older words of the same length, so that every place stays what it is.
 
 Type parameters are left out, `type X = int` becomes two statements, `except A, B` a union, a template string an f-string, and
-in the fields of f-strings other quotes are used. What is said of types is no concern of amplint; all else keeps its meaning.
+in the fields of f-strings other quotes are used; f-strings whose fields go over several lines become calls. What is said of
+types is no concern of amplint; all else keeps its meaning.
 """
 
 from __future__ import annotations
 
 import re
+
+from amplint.model.records import NamedTuple
 
 _OPENING = re.compile(r"""#.*|(?<!\w)(?:[fFtTrRbBuU]{0,2})('''|\"""|'|")""")
 _IN_FIELD = re.compile(r"""(?<!\w)(?:[fFtTrRbBuU]{0,2})('''|\"""|'|")|[][(){}:!#\n]|(?<=!)=""")
@@ -32,6 +35,13 @@ def in_older_words(text: str) -> str:
         return _Translation(text).done()
     except _Unreadable:
         return text
+
+
+class _Field(NamedTuple):
+    """A field of an f-string: where what it computes ends, and the place behind its brace."""
+
+    end: int
+    after: int
 
 
 class _Translation:
@@ -84,31 +94,52 @@ class _Translation:
             self._out[opening.start() + prefix.index("t")] = "f"
         stop = re.compile(r"\\.|\{\{|\{|" + opening[1] if {*prefix} & {*"ft"} else r"\\.|" + opening[1], re.DOTALL)
         position = opening.end()
+        fields: list[range] = []
         while found := stop.search(self._text, position):
             if found[0] == opening[1]:
+                if len(opening[1]) == 1 and any("\n" in self._text[each.start : each.stop] for each in fields):
+                    self._take_apart(opening.start(), found.end(), fields, depth)
                 return found.end()
-            position = self._field(found.end(), opening[1][0], depth) if found[0] == "{" else found.end()
+            position = found.end()
+            if found[0] == "{":
+                told = self._field(position, opening[1][0], depth)
+                fields.append(range(position, told.end))
+                position = told.after
         raise _Unreadable
 
-    def _field(self, position: int, quote: str, depth: int) -> int:
-        """Where a field of an f-string ends, behind its brace; the strings in it get other quotes than that one."""
-        brackets, in_format = 0, False
+    def _take_apart(self, start: int, end: int, fields: list[range], depth: int) -> None:
+        """Write an f-string whose fields go over several lines as calls of what stands in them: `f"{a} of {b}"` as `((a)(b))`."""
+        if depth:
+            raise _Unreadable
+        inside = {at for each in fields for at in each}
+        for at in range(start, end):
+            if at not in inside and self._text[at] not in "\r\n":
+                self._out[at] = " "
+        for each in fields:
+            self._out[each.start - 1], self._out[each.stop] = "(", ")"
+        self._out[start], self._out[end - 1] = "(", ")"
+
+    def _field(self, position: int, quote: str, depth: int) -> _Field:
+        """Where a field of an f-string ends; the strings in it get other quotes than that one."""
+        brackets, in_format, end = 0, False, -1
         while found := _IN_FIELD.search(self._text, position):
             sign, position = found[0], found.end()
             if found[1] is not None and not in_format:
                 position = self._string(found, depth + 1)
                 self._requote(found, position, quote, depth)
             elif sign == "{" and in_format:
-                position = self._field(position, quote, depth)
+                position = self._field(position, quote, depth).after
             elif sign in ("(", "[", "{"):
                 brackets += 1
             elif sign == "}" and brackets == 0:
-                return position
+                return _Field(found.start() if end < 0 else end, position)
             elif sign in (")", "]", "}"):
                 brackets -= 1
-            elif sign == ":" and brackets == 0:
-                in_format = True
-            elif sign in ("#", "\n") and not in_format:
+            elif sign == ":" and brackets == 0 and not in_format:
+                in_format, end = True, found.start() if end < 0 else end
+            elif sign == "!" and brackets == 0 and not in_format and self._text[position : position + 1] != "=":
+                end = found.start()
+            elif sign == "#" and not in_format:
                 break
         raise _Unreadable
 

@@ -23,6 +23,8 @@ NEWER = {
     'x = f"{", ".join(f"{key}={value!r}" for key in d)}"\n': "x = f\"{', '.join(f'{key}={value!r}' for key in d)}\"\n",
     "x = f'{'\\n'.join(lines)}'\n": "x = f'{\"_n\".join(lines)}'\n",
     "x = f'{f' {name}\\n' if name else ''}'\n": 'x = f\'{f" {name}_n" if name else ""}\'\n',
+    'x = f"{\n  a} of {len(b):>{width}} {c!r}"\n': "x = ( (\n  a)    (len(b))          (c)  )\n",
+    'print(f"{a != b:d}, {\n    b\n}")\n': "print(( (a != b)    (\n    b\n)))\n",
     "lazy import json\n": "lazy;import json\n",
 }
 BROKEN = (
