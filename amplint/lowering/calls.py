@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-import re
-
 import libcst as cst
 
 from amplint.lowering.backward_passes import BackwardReader, differentiates_again
-from amplint.lowering.conditions import ConditionReader, constant
+from amplint.lowering.conditions import ConditionReader
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.function_calls import FunctionCalls
 from amplint.lowering.gradients import CLIP_METHODS, GradientReader, argument, is_grad
+from amplint.lowering.optimizer_calls import OPTIMIZER_METHODS, OptimizerCalls
 from amplint.lowering.preset_calls import PresetCalls
 from amplint.lowering.provenance import Provenance, Read, arguments
 from amplint.lowering.unknown_calls import UnknownCalls
 from amplint.model.events import (
     GRADIENT,
     CacheCleared,
-    Event,
     Forward,
-    OptimizerStep,
     Scale,
-    ScalerStep,
     ScalerUpdate,
     SchedulerStep,
     Unscale,
-    ZeroGrad,
 )
 from amplint.model.records import changed
 from amplint.model.torch import names as torch_names
-from amplint.roles import schedules
-from amplint.roles.object_classes import is_torchs
-from amplint.syntax.access_paths import called_name, path_of
-from amplint.syntax.words import words
+from amplint.syntax.access_paths import path_of
 
 _VALUE_METHODS = frozenset(
     (
@@ -43,9 +35,6 @@ _VALUE_METHODS = frozenset(
 )
 
 _LEAF_METHODS = frozenset(("detach", "requires_grad_"))
-
-_SCALER = re.compile(r"^(?!from |import ).*caler", re.MULTILINE)
-"""A word about scalers, but for imports."""
 
 
 class CallReader:
@@ -70,6 +59,7 @@ class CallReader:
         self._backward = BackwardReader(builder, read)
         self._functions = FunctionCalls(builder, conditions, read)
         self._unknown = UnknownCalls(builder, read)
+        self._optimizers = OptimizerCalls(builder, self._functions, read)
         self._read = read
         self.manage = self._functions.manage
 
@@ -125,10 +115,12 @@ class CallReader:
             return self._gradients.grad_method(call, func)
         if attribute in _METHODS:
             return _METHODS[attribute](self, call, func)
+        if attribute in OPTIMIZER_METHODS:
+            return OPTIMIZER_METHODS[attribute](self._optimizers, call, func)
         if attribute in CLIP_METHODS and not self._names.any_in(func, torch_names.CLIPS):
             return self._functions.enter(call) or self._gradients.clip_method(call, func)
-        if not call.args and self._advances_rates(func):
-            return self._told(SchedulerStep(self._site(call), self._ref(func.value)))
+        if not call.args and self._optimizers.advances_rates(func):
+            return self._builder.told(SchedulerStep(self._site(call), self._ref(func.value)))
         if attribute in _VALUE_METHODS:
             whole = self._read(func.value)
             value = whole | arguments(self._read, call).as_argument()
@@ -162,7 +154,7 @@ class CallReader:
         if (entered := self._into_own_scaler(call, func)) is not None:
             return entered
         optimizer = self._ref(call.args[0].value) if call.args else ""
-        return self._told(Unscale(self._site(call), self._ref(func.value), optimizer))
+        return self._builder.told(Unscale(self._site(call), self._ref(func.value), optimizer))
 
     def _on_update(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
         if (entered := self._into_own_scaler(call, func)) is not None:
@@ -170,108 +162,13 @@ class CallReader:
         if self._roles.of(func.value).role != "scaler":
             return None
         given = any(self._scope.program.tree.text(arg.value) != "None" for arg in call.args)
-        return self._told(ScalerUpdate(self._site(call), self._ref(func.value), given))
-
-    def _on_zero_grad(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
-        if isinstance(func.value, cst.Call):
-            return None
-        is_optimizer = self._roles.of(func.value).role == "optimizer"
-        if is_optimizer and self._clears_inside(call) and (entered := self._functions.enter(call)) is not None:
-            return entered
-        owner = self._ref(func.value)
-        kept = argument(call, 0, ("set_to_none",))
-        to_none = kept is None or constant(kept) is True
-        optimizer, model = (owner, "") if is_optimizer else ("", owner)
-        return self._told(ZeroGrad(self._site(call), optimizer, model, to_none))
-
-    def _on_step(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
-        facts = self._roles.of(func.value)
-        bare = schedules.is_given_nothing(call, self._scope.program.tree, self._scope.program.flow)
-        if facts.role == "scheduler" and facts.maker and bare:
-            return self._told(SchedulerStep(self._site(call), self._ref(func.value)))
-        own_step = facts.role == "optimizer" and self._is_optimizers_own(call)
-        if not own_step and (entered := self._functions.enter(call)) is not None:
-            return entered
-        role = self._roles.of(func.value).role
-        if role == "scaler" and call.args:
-            arguments(self._read, call, but=1)
-            optimizer = self._ref(call.args[0].value)
-            self._emit(ScalerStep(self._site(call), self._ref(func.value), optimizer, self._gives_closure(call)))
-            if len(call.args) > 1:
-                self._escape(call)
-            return Provenance(computes=True)
-        if role == "optimizer" and not any(self._roles.of(arg.value).role == "scaler" for arg in call.args):
-            # One that is given a scaler steps through it, by a rule of its own.
-            self._functions.run_closures(call)
-            self._emit(OptimizerStep(self._site(call), self._ref(func.value)))
-            return Provenance(computes=True)
-        if role == "scheduler" and bare:
-            return self._told(SchedulerStep(self._site(call), self._ref(func.value)))
-        return None
-
-    def _on_second_step(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
-        """The step of an optimizer that has looked for a flat minimum (SAM), in a file that says nothing of scalers."""
-        scales = _SCALER.search(self._scope.program.tree.source.text) is not None
-        if scales or self._roles.of(func.value).role != "optimizer":
-            return None
-        return self._told(OptimizerStep(self._site(call), self._ref(func.value)))
-
-    def _clears_inside(self, call: cst.Call) -> bool:
-        """Whether a call runs the `zero_grad` of an object around an optimizer, which clears the gradients of that one."""
-        program = self._scope.program
-        method = program.callees.of(call, self._scope.node)
-        calls = program.tree.inside(method.node, cst.Call) if method is not None else ()
-        cleared = (
-            each.func.value
-            for each in calls
-            if isinstance(each.func, cst.Attribute) and called_name(each) == "zero_grad"
-        )
-        return any(path_of(each).startswith("self.") for each in cleared)
-
-    def _is_optimizers_own(self, call: cst.Call) -> bool:
-        """Whether a call runs the `step` of a class derived from an optimizer of torch, which steps nothing but itself, and
-        knows of no scale."""
-        program = self._scope.program
-        method = program.callees.of(call, self._scope.node)
-        owner = program.classes.owner(method.node) if method is not None else None
-        if method is None or owner is None or not is_torchs(owner):
-            return False
-        if any("scale" in word.lower() for word in (*words(call), *words(method.node))):
-            return False
-        stepped = (each.func for each in program.tree.inside(method.node, cst.Call) if called_name(each) == "step")
-        return all(called_name(each.value) == "super" for each in stepped if isinstance(each, cst.Attribute))
-
-    def _advances_rates(self, func: cst.Attribute) -> bool:
-        """Whether a method of an object advances rates at each call, whatever it is called (`schedule.update_lr()`)."""
-        if not schedules.may_set_rates(func.attr.value):
-            return False
-        info = self._scope.program.callees.objects.class_of(func.value)
-        return info is not None and schedules.counts_calls(info, func.attr.value, self._scope.program.tree)
-
-    def _told(self, event: Event) -> Provenance:
-        """What a call returns that is nothing but an event."""
-        self._emit(event)
-        return Provenance()
-
-    def _gives_closure(self, call: cst.Call) -> bool:
-        """Whether a step is given a closure: by keyword, which a scaler refuses even if it is None, or surely not None."""
-        second = call.args[1] if len(call.args) > 1 else None
-        if second is None or second.keyword is not None or second.star:
-            return any(arg.keyword is not None and arg.keyword.value == "closure" for arg in call.args)
-        if not isinstance(second.value, cst.Name):
-            return True
-        bound = (each.node for each in self._names.bindings(second.value.value, second.value))
-        passed_on = any(isinstance(node, cst.Param) and node.default is not None for node in bound)
-        return second.value.value != "None" and not passed_on
+        return self._builder.told(ScalerUpdate(self._site(call), self._ref(func.value), given))
 
 
 _METHODS = {
     "scale": CallReader._on_scale,
     "unscale_": CallReader._on_unscale,
-    "step": CallReader._on_step,
-    "second_step": CallReader._on_second_step,
     "update": CallReader._on_update,
-    "zero_grad": CallReader._on_zero_grad,
     "backward": CallReader._on_backward,
     "manual_backward": CallReader._on_backward,
 }

@@ -9,7 +9,7 @@ import libcst as cst
 from amplint.lowering.function_scope import FunctionScope
 from amplint.lowering.provenance import Provenance
 from amplint.model.event_graph import Node, Seq
-from amplint.model.events import Assign, Escape
+from amplint.model.events import Assign, Escape, Event
 from amplint.model.references import TEMPORARY, site_text
 
 
@@ -28,6 +28,15 @@ class FunctionBuilder:
     def emit(self, node: Node) -> None:
         """Append an event, or a piece of graph, to the block at hand."""
         self._block.append(node)
+
+    def told(self, event: Event) -> Provenance:
+        """Append an event, and say what a call gives back that is nothing else: nothing that anybody asks for.
+
+        Args:
+            event: the event.
+        """
+        self.emit(event)
+        return Provenance()
 
     def block(self, fill: Callable[[], object]) -> Seq:
         """The block of what `fill` emits."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import libcst as cst
 
 from amplint.lowering.program import Program
-from amplint.model import vocabulary
 from amplint.model.events import GLOBAL, ObjectFacts
 from amplint.model.records import changed
 from amplint.model.references import ELEMENT
@@ -22,13 +20,6 @@ OBJECTS = frozenset({"optimizer", "scaler", "scheduler"})
 _CONVERSIONS = frozenset({"float", "int", "str", "list", "tuple"})
 MAX_UNROLLED = 4
 """The elements of a literal collection of so many objects are told apart."""
-_COMPUTES = re.compile(
-    r"((training|validation|test|predict)_step|forward|(compute_|get_)?loss|(train|val|test|eval)_dataloader)$"
-)
-"""Methods that only compute, whatever the object that drives the loop otherwise does with scalers and optimizers."""
-_TOUCHES_NOTHING = re.compile(
-    r"^_?(get|set|is|has|load|state|add_param|register|append|extend|pop|items|keys|values|copy|train|eval|share|to$)"
-)
 
 
 class FunctionScope:
@@ -239,39 +230,6 @@ class FunctionScope:
     def grad_owners(self, node: cst.BaseExpression) -> tuple[str, ...]:
         """Where the parameter whose gradient an expression names comes from."""
         return self.loop_owners.get(path_of(node).partition(".")[0], ())
-
-    def _makers(self, base: cst.BaseExpression) -> list[cst.Call]:
-        """The calls that may have made an object."""
-        if not path_of(base):
-            return []
-        given = (value for each in self.roles.flow.given(base) for value in (each, *self.roles.values(each)))
-        return [value for value in (*self.roles.values(base), *given) if isinstance(value, cst.Call)]
-
-    def _is_statement(self, call: cst.Call) -> bool:
-        """Whether nothing is done with what a call gives back: then it is called for what it does."""
-        return isinstance(self.program.tree.parent(call), cst.Expr)
-
-    def escapes_by_receiver(self, base: cst.BaseExpression, call: cst.Call) -> bool:
-        """Whether an unknown method may reach a scaler or an optimizer through its receiver.
-
-        Args:
-            base: the receiver.
-            call: the call of its method.
-        """
-        if path_of(base) == "self" or (type(base) is cst.Call and path_of(base.func) == "super"):
-            owner = self.program.classes.owner(self.node)
-            assert isinstance(call.func, cst.Attribute)
-            computes = vocabulary.MODEL_OR_LOSS.match(call.func.attr.value) is not None and not self._is_statement(call)
-            if owner is None or owner.closed or computes:
-                return False
-            return not owner.values(call.func.attr.value)
-        role = self.roles.of(base).role
-        if role in ("optimizer", "scaler") and isinstance(call.func, cst.Attribute):
-            return _TOUCHES_NOTHING.search(call.func.attr.value) is None  # `sam.first_step(zero_grad=True)`
-        if any(self.roles.of(arg.value).role == "scaler" for made in self._makers(base) for arg in made.args):
-            return True
-        computes = isinstance(call.func, cst.Attribute) and _COMPUTES.match(call.func.attr.value) is not None
-        return role == "framework" and not computes
 
 
 def picked_by(node: cst.BaseExpression) -> str:
