@@ -229,5 +229,13 @@ def lasts(file: File, scaler: cst.BaseExpression) -> bool:
     """Whether a scaler has a state to speak of: one that each call of a function makes anew (AMP113) has none, nor has one
     that scales nothing but bfloat16 (AMP118)."""
     anew = {each.call for each in file.fact(RebuiltScalers).found if each.loop is None}
-    made = set(file.roles.values(scaler))
+    made = {each for value in file.roles.values(scaler) for each in _sides(value)}
     return not made or not made <= anew | file.fact(Bf16Scalers).found.keys()
+
+
+def _sides(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """What a value may be but None, as a conditional expression has it."""
+    if isinstance(value, cst.IfExp):
+        yield from (*_sides(value.body), *_sides(value.orelse))
+    elif not (isinstance(value, cst.Name) and value.value == "None"):
+        yield value

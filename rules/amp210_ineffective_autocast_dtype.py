@@ -90,7 +90,7 @@ def _begins_mixed_precision(file: File, item: cst.WithItem, asked: Region) -> bo
     """Whether a region is surely no island in another one: it stands in no other, in code that trains or infers."""
     around = file.contexts.stack(item)
     beside = [file.contexts.of(each.item) for each in _items(file, item)]
-    if any(region.device != "grad" for region in around):
+    if any(region.device != "grad" for region in around) or (asked.dtype in _WIDE and _is_beside_half(file, item)):
         return False
     if any(region is not None and region.device == "grad" for region in (*around, *beside)):
         return asked.dtype not in _WIDE or not _may_be_called_in_a_region(file, item)
@@ -101,6 +101,13 @@ def _begins_mixed_precision(file: File, item: cst.WithItem, asked: Region) -> bo
         and home in file.tree.ancestors(call)
         for call in file.tree.find(cst.Call)
     )
+
+
+def _is_beside_half(file: File, item: cst.WithItem) -> bool:
+    """Whether the function enters a region of half precision as well, whose results a wider one may take over."""
+    home = file.tree.enclosing(item, cst.FunctionDef) or file.tree.module
+    entered = (file.contexts.of(each.item) for each in file.tree.inside(home, cst.WithItem) if each is not item)
+    return any(region is not None and region.lowers for region in entered)
 
 
 def _may_be_called_in_a_region(file: File, item: cst.WithItem) -> bool:

@@ -55,9 +55,12 @@ class Taken:
         """Take a fix in, unless it stands in the way of those taken.
 
         An insertion in common keeps none of them back: an import is made once, equal statements that move to one place all
-        get there.
+        get there. Nor does what another fix takes out, or moves, in just the same way, where this one does more.
         """
-        new = [edit for edit in wanted.edits if edit not in self.edits or edit.start < edit.end or edit in wanted.moved]
+        new = [edit for edit in wanted.edits if edit not in self.edits]
+        own = [edit for edit in wanted.edits if edit.start < edit.end or edit in wanted.moved]
+        if not new or any(edit in new for edit in own):
+            new = [edit for edit in wanted.edits if edit in new or edit in own]
         if any(
             _touch(edit, other) for edit in new for other in self.edits if edit != other or edit not in wanted.moved
         ):

@@ -185,7 +185,7 @@ METADATA = _any("^(meta(_?data)?|tags|hparams|hyper_?parameters|description|note
 """Parameters for what is told about a file that is saved."""
 LOOKS = _any(
     "log|print|display|repr|describe|summary",
-    r"^(len|int|float|abs|round|isinstance|hasattr|getattr|id|type|zip|enumerate|list|tuple|dict|set|str|bool|range|iter|next|cast|sorted|reversed|"
+    r"^(len|getsizeof|int|float|abs|round|isinstance|hasattr|getattr|id|type|zip|enumerate|list|tuple|dict|set|str|bool|range|iter|next|cast|sorted|reversed|"
     r"copy|deepcopy|keys|items|info|debug|warning)$",
 )
 """Functions that only look at what they are given, or copy it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import takewhile
 
@@ -10,7 +10,7 @@ import libcst as cst
 
 from amplint.model.events import Region
 from amplint.model.torch import names as torch_names
-from amplint.model.torch.precision import ANY_HALF, DEFAULT_DTYPE, DTYPES, EITHER_HALF, FLOAT16, FLOAT32
+from amplint.model.torch.precision import ANY_HALF, BFLOAT16, DEFAULT_DTYPE, DTYPES, EITHER_HALF, FLOAT16, FLOAT32
 from amplint.roles.context_values import ContextValues
 from amplint.roles.unpacked_arguments import UnpackedArguments
 from amplint.syntax.access_paths import path_of
@@ -46,7 +46,7 @@ class RegionSettings:
     """
 
     def __init__(self, tree: Tree, names: Names, classes: Classes, values: ContextValues) -> None:
-        self._names, self._classes, self._values = names, classes, values
+        self._tree, self._names, self._classes, self._values = tree, names, classes, values
         self._unpacked = UnpackedArguments(tree, names, values)
 
     def values(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
@@ -135,6 +135,8 @@ class RegionSettings:
         if not parts or depth > _MOST_STEPS:
             return {"?"}
         found = {dtype for part in parts for dtype in self._dtypes(part, depth + 1)}
+        if BFLOAT16 in found and any(_is_none_of_a_branch(part, self._tree) for part in parts):
+            return {"?"}  # where nothing is asked for, perhaps nothing is entered
         # Callers out of sight may give something else than full precision.
         return {"?"} if is_given and found.isdisjoint({*ANY_HALF, EITHER_HALF}) else found
 
@@ -184,8 +186,25 @@ class RegionSettings:
         if node is None:
             return default
         values = self.values(node)
-        truth = self._truth(values[0] if len(values) == 1 else node)
+        asked = values[0] if len(values) == 1 else node
+        truth = False if self._is_never(asked) else self._truth(asked)
         return "maybe" if truth is None else default if truth else "no"
+
+    def _is_never(self, node: cst.BaseExpression) -> bool:
+        """Whether a flag is on only where a dtype is another one: `use_amp and dtype == float16`, where `dtype` is bfloat16 if
+        `use_amp`."""
+        parts = list(_conjuncts(node))
+        asked = {path_of(part) for part in parts} - {""}
+        for part in parts if asked else ():
+            match part:
+                case cst.Comparison(
+                    left=cst.Name() as name, comparisons=[cst.ComparisonTarget(cst.Equal(), comparator=wanted)]
+                ):
+                    chosen = self.values(name)
+                    if len(chosen) == 1 and isinstance(chosen[0], cst.IfExp) and path_of(chosen[0].test) in asked:
+                        told = self._dtypes(chosen[0].body, 1), self._dtypes(wanted, 1)
+                        return told[0].isdisjoint(told[1]) and "?" not in told[0] | told[1]
+        return False
 
     def _truth(self, node: cst.BaseExpression) -> bool | None:
         """Whether an expression is true; None when that cannot be told."""
@@ -195,6 +214,20 @@ class RegionSettings:
             return bool(node.evaluated_value)
         # A dtype that landed there is as good as True.
         return True if self._names.all_in(node, _DTYPES) else None
+
+
+def _conjuncts(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """What is asked for together: the sides of `and`."""
+    if isinstance(node, cst.BooleanOperation) and isinstance(node.operator, cst.And):
+        yield from (*_conjuncts(node.left), *_conjuncts(node.right))
+    else:
+        yield node
+
+
+def _is_none_of_a_branch(node: cst.BaseExpression, tree: Tree) -> bool:
+    """Whether a statement under a condition assigns None."""
+    is_none = isinstance(node, cst.Name) and node.value == "None" and isinstance(tree.parent(node), cst.Assign)
+    return is_none and isinstance(tree.enclosing(node, cst.If, cst.Else, cst.FunctionDef), (cst.If, cst.Else))
 
 
 def one_dtype(dtypes: set[str]) -> str:

@@ -137,6 +137,8 @@ def _may_be_none(file: File, scaler: cst.BaseExpression, place: cst.CSTNode) -> 
     values = list(file.roles.values(scaler))
     if any(holds_none(value) for value in values):
         return True
+    if not values and re.fullmatch(r"self\.\w+", file.tree.text(scaler)):
+        return None  # made out of sight, and perhaps not always
     if not values or any(isinstance(value, cst.Name) for value in values):
         return may_be_left_out(file, scaler, place)
     branches = [file.tree.enclosing(value, cst.If, cst.Else, cst.Try, cst.FunctionDef) for value in values]

@@ -83,6 +83,14 @@ def test_equal_statements_that_move_to_one_place_all_get_there() -> None:
     assert apply(source, [first, second]) == ("x\nb\na  # same\na  # same\n", [first, second])
 
 
+def test_what_two_fixes_move_in_the_same_way_is_moved_once() -> None:
+    source = text("x\na\nb\nc\n")
+    moves = [(0, 0, "a\n"), (2, 4, "")]
+    first, second = (finding(source, "A", [*moves, (end, end, "!")]) for end in (5, 7))
+    assert apply(source, [first, second]) == ("a\nx\nb!\nc!\n", [first, second])
+    assert apply(source, [first, first]) == ("a\nx\nb!\nc\n", [first])
+
+
 def test_other_insertions_at_the_same_place_wait() -> None:
     source = text("a")
     wanted = [finding(source, "A", [(0, 0, "import x\n")]), finding(source, "B", [(0, 0, "import y\n")])]
