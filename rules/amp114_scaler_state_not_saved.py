@@ -199,11 +199,14 @@ def _of_given_trainers(file: File) -> Iterator[Finding]:
 
 
 def _unrestored(file: File) -> Iterator[Finding]:
+    told: set[str] = set()
     for each in file.fact(Checkpoints).unrestored:
-        if lasts(file, each.pair.scaler):
+        scaler = file.tree.text(each.pair.scaler)
+        if lasts(file, each.pair.scaler) and scaler not in told:
+            told.add(scaler)  # of several optimizers that one scaler steps, each is loaded
             yield Finding(
                 file.range(each.call),
-                f"The state of `{file.tree.text(each.pair.scaler)}` is saved but never restored",
+                f"The state of `{scaler}` is saved but never restored",
                 note=_NOTE,
                 related=file.related("saved here", each.saved),
                 fix=give_back(file, each) or NoFix(_NOT_LOADED_HERE if each.holder is None else _NOT_CLEAR),

@@ -55,9 +55,10 @@ class ObjectsElsewhere:
         }
         if held:
             return [Target(path, text, True, method) for path, text in sorted(held)]
-        same = self._first_name(instance, objects) or self._given_here(instance, objects)
-        if same is not None and hops < _MOST_NAMES:
-            return self.made(same, method, hops + 1)
+        first = self._first_name(instance, objects)
+        same = [first] if first is not None else self._given_here(instance, objects)
+        if same and hops < _MOST_NAMES:
+            return list(dict.fromkeys(target for each in same for target in self.made(each, method, hops + 1)))
         whole = instance.value if key and isinstance(instance, cst.Subscript) else instance
         name = path_of(whole).rpartition(".")[2]
         element = f"[{key!r}]" if key else ""
@@ -76,11 +77,10 @@ class ObjectsElsewhere:
 
     def _given_here(
         self, instance: cst.BaseExpression, objects: Sequence[cst.BaseExpression]
-    ) -> cst.BaseExpression | None:
-        """What the only call in this file gives to the parameter that an object was: `net` of `Trainer(net)`."""
+    ) -> list[cst.BaseExpression]:
+        """What the calls in this file give to the parameter that an object was: `net` of `Trainer(net)`."""
         param = objects[0] if len(objects) == 1 else instance
-        given = list(self._file.flow.given(param)) if isinstance(param, cst.Name) else []
-        return given[0] if len(given) == 1 else None
+        return list(self._file.flow.given(param)) if isinstance(param, cst.Name) else []
 
     def _is_element(self, value: cst.BaseExpression) -> bool:
         """Whether a value stands in a display of a dict: it is what the key leads to, and no holder of it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -20,6 +21,7 @@ from amplint.syntax.nodes import is_reference, within
 Loop = cst.For | cst.While
 _LOOPS = (cst.For, cst.While)
 _BRANCHES = (cst.If, cst.Else, cst.ExceptHandler, cst.Finally, cst.Match)
+_FLAG = re.compile(r"(use|uses|with|enable|has|is)_")
 _MAX_CALLERS = 3
 
 
@@ -116,7 +118,7 @@ class RebuiltScalers:
         if not isinstance(statement, cst.If) or statement not in asking:
             return False
         names = [node for node in within(statement.test) if is_reference(node)]
-        return all(self._roles.of(node).role != "scaler" for node in names)
+        return all(self._roles.of(node).role != "scaler" or _is_flag(node) for node in names)
 
     def _method(self, use: cst.BaseExpression) -> str:
         above = self._tree.parent(use)
@@ -252,3 +254,8 @@ class RebuiltScalers:
 
     def _bound(self, function: cst.FunctionDef, name: cst.Name) -> list[Binding]:
         return self._names.bindings_in(function).get(name.value, [])
+
+
+def _is_flag(node: cst.BaseExpression) -> bool:
+    """Whether something that speaks of a scaler is the flag for one: `self.use_scaler`."""
+    return _FLAG.match(path_of(node).rpartition(".")[2]) is not None

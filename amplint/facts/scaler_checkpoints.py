@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from functools import cached_property
 
 import libcst as cst
@@ -20,6 +20,7 @@ from amplint.roles.scaler_wrappers import ScalerWrappers
 from amplint.roles.step_pairs import Steppers
 from amplint.roles.wrapped_optimizers import WrappedOptimizers
 from amplint.syntax.access_paths import asked_element, called_name, elements, index_of, literal_key, path_of
+from amplint.syntax.call_arguments import given_by, params_of
 from amplint.syntax.nodes import is_reference, within
 from amplint.syntax.unused_arguments import used_arguments
 
@@ -46,6 +47,7 @@ class ScalerStates:
     def __init__(self, file: File) -> None:
         self._tree, self._roles, self._names = file.tree, file.roles, file.names
         self._wrappers, self._helped = file.fact(wrappers_of), file.fact(StatesByHelpers)
+        self._callees = file.callees
 
     @cached_property
     def keepers(self) -> set[cst.CSTNode | None]:
@@ -218,7 +220,7 @@ class ScalerStates:
     @property
     def loads_scaler(self) -> bool:
         """Whether the file loads the state of a scaler."""
-        return any(self._may_be_scaler(owner) for _, owner in self._loads)
+        return any(self._may_be_scaler(owner) for _, owner in self._loads) or bool(self._keys_by_helpers)
 
     def loads_of(self, scaler: cst.BaseExpression) -> list[cst.Call]:
         """The loads of the state of a scaler, or of one that may be it."""
@@ -232,7 +234,30 @@ class ScalerStates:
         loaders = (call for call in self._tree.find(cst.Call) if vocabulary.LOADS.search(called_name(call)))
         given = (arg for call in loaders for arg in call.args if path_of(arg.value) == path_of(scaler) != "")
         keys = keys or {arg.keyword.value for arg in given if arg.keyword is not None}
+        keys = {key for path, key in self._keys_by_helpers if path == path_of(scaler)} or keys
         return keys.pop() if len(keys) == 1 else ""
+
+    @cached_property
+    def _keys_by_helpers(self) -> set[tuple[str, str]]:
+        """The scalers that functions of other files are given, which load their states, each with the key from which they do."""
+        found: set[tuple[str, str]] = set()
+        for call in self._tree.find(cst.Call):
+            given = [arg.value for arg in call.args if self._may_be_scaler(arg.value)]
+            callee = self._callees.of(call, wherever=True) if given else None
+            if callee is not None and self._tree.root(callee.node) is not self._tree.module:
+                for param in params_of(callee.node):
+                    scaler = given_by(call, callee.node, param.name.value)
+                    if scaler is not None and scaler in given:
+                        found |= {(path_of(scaler), key) for key in self._loaded_from(callee.node, param.name.value)}
+        return found
+
+    def _loaded_from(self, function: cst.FunctionDef, name: str) -> Iterator[str]:
+        """The keys from which a function loads the state of what it is given as a parameter."""
+        for call in self._tree.inside(function, cst.Call):
+            loads = path_of(call.func) == f"{name}.load_state_dict" and call.args
+            asked = asked_element(call.args[0].value) if loads else None
+            if asked is not None:
+                yield asked[1]
 
     def loads(self, key: str) -> list[tuple[cst.Call, cst.BaseExpression]]:
         """The loads of an optimizer's state from an element of something, and what it is an element of.
