@@ -90,10 +90,10 @@ def _begins_mixed_precision(file: File, item: cst.WithItem, asked: Region) -> bo
     """Whether a region is surely no island in another one: it stands in no other, in code that trains or infers."""
     around = file.contexts.stack(item)
     beside = [file.contexts.of(each.item) for each in _items(file, item)]
-    if any(region.device != "grad" for region in around) or (asked.dtype in _WIDE and _is_beside_half(file, item)):
+    if any(region.device != "grad" for region in around):
         return False
     if any(region is not None and region.device == "grad" for region in (*around, *beside)):
-        return asked.dtype not in _WIDE or not _may_be_called_in_a_region(file, item)
+        return asked.dtype not in _WIDE or not (_may_be_called_in_a_region(file, item) or _is_beside_half(file, item))
     home = file.tree.enclosing(item, cst.FunctionDef) or file.tree.module
     return any(
         isinstance(call.func, cst.Attribute)

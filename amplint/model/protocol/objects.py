@@ -45,6 +45,22 @@ class Known:
         wanted = set(references)
         return [name for name in self.optimizers if wanted & set(self._objects[name].owners)]
 
+    def parts_of(self, optimizer: str) -> list[str]:
+        """The optimizers that hold a part of the parameters of another one: of `model.head`, where that holds those of `model`.
+
+        Args:
+            optimizer: the reference to the other one.
+        """
+        wholes = [reference(owner) for owner in self.of(optimizer).owners]
+        return [
+            name
+            for name in self.optimizers
+            if wholes
+            and name != optimizer
+            and (owners := self._objects[name].owners)
+            and all(any(owner != whole.text and whole.includes(owner) for whole in wholes) for owner in owners)
+        ]
+
     def spared(self, sources: Iterable[str]) -> list[str]:
         """The optimizers whose networks a backward pass leaves alone, since it goes back to that of another one.
 

@@ -162,7 +162,16 @@ class Protocol:
             state = self._forget_grads(state).with_grads({event.optimizer: grad})
         stages = state.stages.put((event.scaler, event.optimizer), Stage("unscaled", event.site))
         grad = Grad(state.grad(event.optimizer).parts, event.site)
-        return self._with_grad(state.changed(stages=stages, untested=self.steps_past), event, grad)
+        return self._with_grad(
+            self._with_parts(state, event).changed(stages=stages, untested=self.steps_past), event, grad
+        )
+
+    def _with_parts(self, state: ProtocolState, event: Unscale | ScalerStep) -> ProtocolState:
+        """The state once the gradients that an optimizer shares with others are unscaled for all of them."""
+        shared = {name: state.grad(name) for name in self._known.parts_of(event.optimizer)}
+        return state.with_grads(
+            {name: Grad(grad.parts, event.site) for name, grad in shared.items() if grad.still_scaled}
+        )
 
     def _scaler_step(self, state: ProtocolState, event: ScalerStep, loops: tuple[int, ...]) -> ProtocolState:
         if not event.optimizer:
@@ -174,7 +183,7 @@ class Protocol:
         # A step unscales, too.
         grad = Grad(state.grad(event.optimizer).parts, event.site, stepped=True, by_scaler=True)
         stepped = state.stepped.put(event.optimizer, step)
-        return self._with_grad(state.changed(stages=stages, stepped=stepped), event, grad)
+        return self._with_grad(self._with_parts(state, event).changed(stages=stages, stepped=stepped), event, grad)
 
     def _remembered(self, step: Stepped) -> Stepped | None:
         """A step, if a schedule may go by it."""
