@@ -25,7 +25,7 @@ class AskedObjects:
     def found(self) -> tuple[AskedObject, ...]:
         """The parameters whose objects get the scaler as an argument of a method, each once."""
         place = self._file.source.place
-        receivers = list(self._receivers()) if place is not None else []
+        receivers = list(self._receivers()) if place is not None and "caler" in self._file.source.text else []
         params = [param for each in receivers for param in self._params(each)]
         asked = ((taker_of(param, self._tree, self._classes), param.name.value) for param in params)
         path = os.fspath(place.path) if place is not None else ""

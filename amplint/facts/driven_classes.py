@@ -9,7 +9,7 @@ import libcst as cst
 
 from amplint.facts.driving_facts import in_turn
 from amplint.facts.hook_schedules import asks_for_steps, scaler_steps
-from amplint.facts.scaler_checkpoints import wrappers_of
+from amplint.facts.named_scalers import wrappers_of
 from amplint.facts.stated_facts import stated_nearby
 from amplint.file import File
 from amplint.model import vocabulary

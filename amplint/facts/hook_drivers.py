@@ -10,7 +10,7 @@ import libcst as cst
 
 from amplint.facts.driving_facts import calls_back
 from amplint.facts.hook_schedules import EACH_ITERATION, asks_for_steps, is_hook, iterations_of, scaler_steps
-from amplint.facts.scaler_checkpoints import wrappers_of
+from amplint.facts.named_scalers import wrappers_of
 from amplint.facts.stated_facts import stated_nearby
 from amplint.file import File
 from amplint.syntax.access_paths import path_of

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from amplint.facts.scaler_checkpoints import wrappers_of
+from amplint.facts.named_scalers import wrappers_of
 from amplint.file import File
 from amplint.roles.step_pairs import StepPair, Steppers
 from amplint.syntax.access_paths import path_of

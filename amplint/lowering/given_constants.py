@@ -35,7 +35,7 @@ class GivenConstants:
 
     def _always(self, name: str) -> bool | None:
         function, bound = self._scope.node, self._scope.bound.get(name, ())
-        if not isinstance(function, cst.FunctionDef) or function not in self._tree.module.body:
+        if not isinstance(function, cst.FunctionDef) or not self._is_at_top(function):
             return None
         params = [each for each in params_of(function) if each.name.value == name]
         default = truth_of(params[0].default) if params and len(bound) == 1 else None
@@ -48,8 +48,12 @@ class GivenConstants:
     def _is_script(self, calls: list[cst.Call]) -> bool:
         """Whether the file runs itself, so that its functions are there for its own calls: by the question how it was loaded, or
         by a call that runs as soon as it is."""
-        asked = (each.test for each in self._tree.module.body if isinstance(each, cst.If))
+        asked = (each.test for each in self._tree.find(cst.If) if self._is_at_top(each))
         return any(_MAIN in self._tree.words(test) for test in asked) or any(map(self._runs_at_once, calls))
+
+    def _is_at_top(self, node: cst.CSTNode) -> bool:
+        """Whether a node stands in no function and no class."""
+        return self._tree.enclosing(node, cst.FunctionDef, cst.ClassDef, cst.Lambda) is None
 
     def _runs_at_once(self, call: cst.Call) -> bool:
         return self._tree.function(call) is None

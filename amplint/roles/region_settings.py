@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import takewhile
 
 import libcst as cst
 
 from amplint.model.events import Region
 from amplint.model.torch import names as torch_names
-from amplint.model.torch.precision import ANY_HALF, BFLOAT16, DEFAULT_DTYPE, DTYPES, EITHER_HALF, FLOAT16, FLOAT32
+from amplint.model.torch.precision import FLOAT32
 from amplint.roles.context_values import ContextValues
+from amplint.roles.region_dtypes import NAMED_DTYPES, RegionDtypes, one_dtype
 from amplint.roles.unpacked_arguments import UnpackedArguments
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.classes import Classes
-from amplint.syntax.names import Names, dotted
+from amplint.syntax.names import Names
 from amplint.syntax.tree import Tree
 
-_DTYPES = {
-    **DTYPES,
-    **{f"torch.{name}": name for name in "int8 int16 int32 int64 uint8 bool complex64 complex128".split()},
-}  # fmt: skip
 _PRESENT = frozenset({"cuda", "mps", "cpu"})
 """Device types between which programs choose by what is there."""
 _OF_DEVICE = frozenset({"torch.device", "builtins.str"})
-_SCALERS = torch_names.GRAD_SCALER - {
-    name for name, device in torch_names.GRAD_SCALER_DEVICE.items() if device == "cpu"
-}
 _MOST_STEPS = 8
 
 UNKNOWN_REGION = Region("?", "?", "maybe")
@@ -35,7 +28,7 @@ UNKNOWN_REGION = Region("?", "?", "maybe")
 RegionArguments = dict[str, cst.BaseExpression]
 
 
-class RegionSettings:
+class RegionSettings(RegionDtypes):
     """Reads what classes of autocast are given.
 
     Args:
@@ -46,18 +39,8 @@ class RegionSettings:
     """
 
     def __init__(self, tree: Tree, names: Names, classes: Classes, values: ContextValues) -> None:
-        self._tree, self._names, self._classes, self._values = tree, names, classes, values
+        super().__init__(tree, names, classes, values)
         self._unpacked = UnpackedArguments(tree, names, values)
-
-    def values(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-        """What a name or an attribute of `self` may hold; empty when something unknown is among it."""
-        if isinstance(node, cst.Name):
-            values = [binding.value for binding in self._names.bindings(node.value, node)]
-            return [value for value in values if value is not None] if None not in values else []
-        if isinstance(node, cst.Attribute) and dotted(node.value) == "self":
-            owner = self._classes.owner(node)
-            return owner.values(node.attr.value) if owner is not None else []
-        return []
 
     def region(self, meanings: frozenset[str], args: Sequence[cst.Arg]) -> Region:
         """The region that a call of a class of autocast makes.
@@ -93,52 +76,10 @@ class RegionSettings:
         enabled = "maybe" if is_open or any(name not in torch_names.AUTOCAST for name in meanings) else "yes"
         cached = self.flag(given.get("cache_enabled")) == "yes"
         enabled = self.flag(given.get("enabled"), enabled)
-        dtypes = {"?"} if is_open and "dtype" not in given else self._lowering(given, device)
+        dtypes = {"?"} if is_open and "dtype" not in given else self.lowering(given.get("dtype"), device)
         if FLOAT32 in dtypes and len(dtypes) > 1:  # a run that chooses it wants no lower precision
             enabled, dtypes = "maybe" if enabled == "yes" else enabled, dtypes - {FLOAT32}
         return Region(device or "?", one_dtype(dtypes), enabled, cached)
-
-    def _lowering(self, given: RegionArguments, device: str) -> set[str]:
-        """The dtypes that a region may be given."""
-        node = given.get("dtype")
-        if node is None or (isinstance(node, cst.Name) and node.value == "None"):
-            default = FLOAT16 if device == "?" and self._speaks_of_scalers else EITHER_HALF
-            return {DEFAULT_DTYPE.get(device, default)}
-        return self._dtypes(node, 0)
-
-    @cached_property
-    def _speaks_of_scalers(self) -> bool:
-        """Whether the file names a scaler's class: whichever device a run chooses, the author has one of float16 in mind."""
-        return bool(self._names.references(_SCALERS))
-
-    def dtype(self, node: cst.BaseExpression) -> str:
-        """The dtype that an expression names, "half" for one of both; "?" when it is chosen elsewhere."""
-        return one_dtype(self._dtypes(node, 0))
-
-    def _dtypes(self, node: cst.BaseExpression, depth: int) -> set[str]:
-        """The dtypes that an expression may name."""
-        meanings = self._names.resolve(node)
-        if len(meanings) == 1 and (name := next(iter(meanings))) in _DTYPES:
-            return {_DTYPES[name]}
-        if depth and isinstance(node, cst.Name) and node.value == "None":
-            return {EITHER_HALF}  # the default of the device
-        on_cuda = _on_cuda(node)
-        if on_cuda is not None:
-            return self._dtypes(on_cuda, depth)
-        is_given = False
-        if isinstance(node, (cst.IfExp, cst.Subscript, cst.Call)):
-            parts = self._values.behind(node) or self._values.returned(node)
-        else:
-            parts = self.values(node)
-        if not parts and isinstance(node, cst.Name):
-            parts, is_given = self._values.given(node), True
-        if not parts or depth > _MOST_STEPS:
-            return {"?"}
-        found = {dtype for part in parts for dtype in self._dtypes(part, depth + 1)}
-        if BFLOAT16 in found and any(_is_none_of_a_branch(part, self._tree) for part in parts):
-            return {"?"}  # where nothing is asked for, perhaps nothing is entered
-        # Callers out of sight may give something else than full precision.
-        return {"?"} if is_given and found.isdisjoint({*ANY_HALF, EITHER_HALF}) else found
 
     def device(self, node: cst.BaseExpression) -> str:
         """The device type that an expression names: CUDA where it may be that or the CPU, as what is there decides; "?" when
@@ -202,7 +143,7 @@ class RegionSettings:
                 ):
                     chosen = self.values(name)
                     if len(chosen) == 1 and isinstance(chosen[0], cst.IfExp) and path_of(chosen[0].test) in asked:
-                        told = self._dtypes(chosen[0].body, 1), self._dtypes(wanted, 1)
+                        told = self.dtypes(chosen[0].body, 1), self.dtypes(wanted, 1)
                         return told[0].isdisjoint(told[1]) and "?" not in told[0] | told[1]
         return False
 
@@ -213,7 +154,7 @@ class RegionSettings:
         if isinstance(node, cst.SimpleString):
             return bool(node.evaluated_value)
         # A dtype that landed there is as good as True.
-        return True if self._names.all_in(node, _DTYPES) else None
+        return True if self._names.all_in(node, NAMED_DTYPES) else None
 
 
 def _conjuncts(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
@@ -222,19 +163,6 @@ def _conjuncts(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         yield from (*_conjuncts(node.left), *_conjuncts(node.right))
     else:
         yield node
-
-
-def _is_none_of_a_branch(node: cst.BaseExpression, tree: Tree) -> bool:
-    """Whether a statement under a condition assigns None."""
-    is_none = isinstance(node, cst.Name) and node.value == "None" and isinstance(tree.parent(node), cst.Assign)
-    return is_none and isinstance(tree.enclosing(node, cst.If, cst.Else, cst.FunctionDef), (cst.If, cst.Else))
-
-
-def one_dtype(dtypes: set[str]) -> str:
-    """One of several dtypes, as far as it is known."""
-    if len(dtypes) == 1:
-        return next(iter(dtypes))
-    return EITHER_HALF if dtypes <= ANY_HALF else "?"
 
 
 def either(regions: Sequence[Region | None]) -> Region | None:
@@ -251,19 +179,6 @@ def either(regions: Sequence[Region | None]) -> Region | None:
     cached = all(region.cached for region in known)
     widens = any(region.widens for region in known)
     return Region(device, dtype, first.enabled if certain else "maybe", cached, widens)
-
-
-def _on_cuda(node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """The side of a choice that CUDA takes, where its test asks for the device: `float16 if device != "cpu" else bfloat16`."""
-    match node:
-        case cst.IfExp(
-            test=cst.Comparison(comparisons=[cst.ComparisonTarget(operator, cst.SimpleString() as asked)]),
-            body=one,
-            orelse=other,
-        ) if asked.evaluated_value in ("cpu", "cuda"):
-            same = {cst.Equal: True, cst.NotEqual: False}.get(type(operator))
-            return None if same is None else one if same == (asked.evaluated_value == "cuda") else other
-    return None
 
 
 def _own_device(meanings: frozenset[str]) -> str:
