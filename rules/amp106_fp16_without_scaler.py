@@ -51,9 +51,10 @@ the change to bfloat16 is shown instead, if nothing else in the file is float16:
 has fewer digits.
 
 ## Limitations
-If a scaler that may scale the loss, or a framework with its own, is in sight, the file is left to the other rules. A
-backward pass without an optimizer step is taken for a test or a benchmark, and what is called a test, a measurement or a
-check for memory trains nothing.
+If a scaler that may scale the loss, or a framework with its own, is in sight, the file is left to the other rules, but for
+one thing: a branch that leaves out a scaler which is always made and enabled, under a region that is always on as well,
+unless a test around it asks for the hardware, the precision or the scaler. A backward pass without an optimizer step is
+taken for a test or a benchmark, and what is called a test, a measurement or a check for memory trains nothing.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling
@@ -78,8 +79,12 @@ from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 from ._support import create_scaler, hazard_calls, made_elsewhere, protocol_edits
 from ._support.call_edits import has_star, insert_arguments, keyword, positionals
 from ._support.float16_words import VANISHING
+from ._support.unscaled_branches import may_be_float32
 
 KIND = HazardKind.FP16_WITHOUT_SCALER
+_NEEDS_NONE = "bfloat16 would need no scaler"
+_ON = "the region is on where the scaler is left out, too: give it the same condition as `enabled`"
+_BESIDE = NoFix("whether the region, or the scaler, is meant to be off here is not known")
 
 
 @rule(
@@ -96,6 +101,9 @@ def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
         if found.node in by_hand or file.fact(Trials).is_in_one(found.node):
             continue
+        beside = "beside-scaler" in found.hazard.details
+        if beside and may_be_float32(file, found, found.related.get("step")):
+            continue
         propagated = hazard_calls.receiver(found.origin or found.node)
         loss = "the loss"
         if propagated is not None:
@@ -103,16 +111,22 @@ def check(file: File) -> Iterator[Finding]:
         yield Finding(
             hazard_calls.callee_range(file, found.node),
             f"No `GradScaler` protects the float16 gradients of {loss} from underflow",
-            note=f"gradients of at most {VANISHING} silently become zero; bfloat16 would need no scaler",
+            note=f"gradients of at most {VANISHING} silently become zero; {_ON if beside else _NEEDS_NONE}",
             related=(
                 *hazard_calls.related(file, found, step="stepped without a scaler here"),
                 *made_elsewhere.float16_region(file, found),
             ),
             defect=hazard_calls.defect(found),
-            fix=(mend(file, found) if found.whole else None)
-            or in_bfloat16(file)
-            or NoFix("the training is not one plain loop that a scaler can be added to"),
+            fix=_BESIDE if beside else _fix(file, found),
         )
+
+
+def _fix(file: File, found: Found) -> Fix | NoFix:
+    return (
+        (mend(file, found) if found.whole else None)
+        or in_bfloat16(file)
+        or NoFix("the training is not one plain loop that a scaler can be added to")
+    )
 
 
 def mend(file: File, found: Found) -> Fix | None:

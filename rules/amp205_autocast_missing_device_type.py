@@ -58,6 +58,7 @@ from amplint.model.torch import names as torch_names
 from amplint.rule import ERROR, HIGH, File, Finding, rule
 
 from ._support.call_edits import has_star, in_format_string, insert_arguments, keyword, positionals, quoted
+from ._support.device_strings import stringified
 from ._support.devices_in_sight import device_in_sight
 from ._support.value_kinds import (
     DEVICE,
@@ -69,7 +70,6 @@ from ._support.value_kinds import (
     kept_texts,
     kind,
     names_tensors_device,
-    stringified,
 )
 from ._support.version_checks import is_passed_over
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from amplint.callgraph.assigned_values import spelling_of
 from amplint.callgraph.bound_names import Function
+from amplint.callgraph.class_bodies import is_announced_here
 from amplint.callgraph.definitions import Definition, Definitions, Scope
 from amplint.callgraph.subclasses import Subclasses
 
@@ -83,10 +84,11 @@ def class_around(definitions: Definitions, path: Path, called: ast.expr, scope: 
     return definitions.class_around(path, scope)
 
 
-def own_method(
+def own_methods(
     definitions: Definitions, subclasses: Subclasses, path: Path, called: ast.expr, scope: Scope
-) -> Definition | None:
-    """The method that an object calls on itself, `self.build_head`, if no subclass has another one.
+) -> list[Definition]:
+    """The methods that an object may call on itself, `self.build_head`: that of the class, if no subclass has another one, and
+    those of the subclasses where the class has none, or only announces it.
 
     Args:
         definitions: those of the project.
@@ -96,11 +98,17 @@ def own_method(
         scope: the function that the call stands in.
     """
     if not isinstance(called, ast.Attribute) or spelling_of(called.value) != "self":
-        return None
+        return []
     owner = definitions.class_around(path, scope)
-    if owner is None or subclasses.replaces(owner, called.attr):
-        return None
-    return definitions.method(owner, called.attr)
+    own = definitions.method(owner, called.attr) if owner is not None else None
+    if owner is None or (own is not None and not _is_announced(own)):
+        return [] if own is None or owner is None or subclasses.replaces(owner, called.attr) else [own]
+    below = [definitions.method(each, called.attr) for each in subclasses.overriding(owner, called.attr)]
+    return [each for each in below if each is not None]
+
+
+def _is_announced(method: Definition) -> bool:
+    return isinstance(method.node, ast.FunctionDef) and is_announced_here(method.node)
 
 
 def annotated(definitions: Definitions, path: Path, annotation: ast.expr | None) -> Definition | None:

@@ -209,9 +209,10 @@ class HeldValues(ModuleValues):
 
     def _of_result(self, path: Path, call: ast.Call, scope: Scope, wanted: Wanted, hops: int) -> Iterator[Held]:
         made_by = factories.method_of_class(self.definitions, path, call.func, scope)
-        made_by = made_by or factories.own_method(self.definitions, self.subclasses, path, call.func, scope)
-        if made_by is not None:
-            yield from self._returned(made_by, wanted, hops + 1)
+        own = factories.own_methods(self.definitions, self.subclasses, path, call.func, scope)
+        if made_by is not None or own:
+            for method in own if made_by is None else (made_by,):
+                yield from self._returned(method, wanted, hops + 1)
             return
         inherited = factories.made_by_inherited(self.definitions, path, call.func, scope)
         owner = inherited or factories.class_around(self.definitions, path, call.func, scope)

@@ -74,7 +74,9 @@ class Registries:
         """
         found = self._definitions.find(path, spelling_of(call.func), scope)
         match call:
-            case ast.Call(func=ast.Attribute(value=registry, attr="build")) if found is None:
+            case ast.Call(func=ast.Attribute(value=registry, attr="build")) if (
+                found is None and spelling_of(registry) != "self"
+            ):
                 return registry
             case ast.Call(func=ast.Name(id="build_from_cfg")):
                 return given_as(call, "registry", 1)

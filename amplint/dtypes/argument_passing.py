@@ -69,7 +69,7 @@ class ArgumentPassing(TensorCalls):
             node: the function.
             function: the same, with the object that it is bound to.
             arguments: what the call gives.
-            frame: that of the function's body; its variables change.
+            frame: that of the function's body; its variables change, and what it knows to be absent.
         """
         static = isinstance(node, cst.FunctionDef) and any(
             dotted(decorator.decorator) == "staticmethod" for decorator in node.decorators
@@ -79,6 +79,7 @@ class ArgumentPassing(TensorCalls):
             values.insert(0, function.bound)
         params = [*node.params.posonly_params, *node.params.params]
         is_spread = "*" in arguments.keywords
+        is_written = bool(arguments.nodes or arguments.keyword_nodes)  # and no root, which may be given anything
         named = [*params, *node.params.kwonly_params]
         for position, param in enumerate(named):
             name = param.name.value
@@ -88,6 +89,8 @@ class ArgumentPassing(TensorCalls):
                 frame.variables[name] = arguments.keywords[name]
             elif param.default is not None and not is_spread:
                 frame.variables[name] = self.evaluate(param.default, frame.parent or frame)
+                if is_written and dotted(param.default) == "None":
+                    frame.absent |= {name}
             else:
                 known = Number() if self._numbers.holds(param, node) else None
                 frame.variables[name] = known or _one_of(arguments.spread, param)

@@ -29,7 +29,7 @@ from amplint.model.records import changed
 from amplint.model.torch import precision
 from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.user_options import is_number_option
-from amplint.syntax.names import Names
+from amplint.syntax.names import Names, dotted
 from amplint.syntax.tree import Tree
 
 BINARY: dict[type[cst.CSTNode], str] = {
@@ -144,8 +144,9 @@ class Expressions(ValueParts, ABC):
             test: the condition.
             frame: where evaluation stands.
         """
-        if type(test) is cst.BooleanOperation and type(test.operator) is cst.Or:
-            return _either(self.asked(test.left, frame), self.asked(test.right, frame))
+        if type(test) is cst.BooleanOperation:
+            is_or = type(test.operator) is cst.Or
+            return _combined(self.asked(test.left, frame), self.asked(test.right, frame), decisive=is_or)
         if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
             answer = self.asked(test.expression, frame)
             return None if answer is None else not answer
@@ -153,13 +154,24 @@ class Expressions(ValueParts, ABC):
             return asks_about_region(test, frame.region, self.names) or None
         if type(test) is cst.Name:
             bound = self.names.bindings(test.value, test)
-            return frame.known_tests.get(id(bound[0].value)) if len(bound) == 1 else None
+            known = frame.known_tests.get(id(bound[0].value)) if len(bound) == 1 else None
+            return False if self._is_absent(test, frame) else known
         if type(test) is not cst.Comparison or len(test.comparisons) != 1:
             return None
         asked, comparison = self.evaluate(test.left, frame), test.comparisons[0]
+        if self._is_absent(test.left, frame):
+            return _is_none(comparison)
         if isinstance(asked, GivenText):
             return compared(asked.value, comparison, self.names)
         return self._asked_dtype(asked, comparison, frame) if isinstance(asked, DType) else None
+
+    def _is_absent(self, node: cst.BaseExpression, frame: StackFrame) -> bool:
+        """Whether a name is a parameter that the call leaves at None, and that nothing in the function changes."""
+        return (
+            isinstance(node, cst.Name)
+            and node.value in frame.absent
+            and len(self.names.bindings(node.value, node)) == 1
+        )
 
     def _asked_dtype(self, asked: DType, comparison: cst.ComparisonTarget, frame: StackFrame) -> bool | None:
         given = self.evaluate(comparison.comparator, frame)
@@ -214,6 +226,16 @@ class Expressions(ValueParts, ABC):
         return self.combine(op, node, one, other, frame, left, right, in_place)
 
 
-def _either(one: bool | None, other: bool | None) -> bool | None:
-    """Whether one of two answers is yes."""
-    return None if None in (one, other) and True not in (one, other) else bool(one or other)
+def _is_none(comparison: cst.ComparisonTarget) -> bool | None:
+    """What a comparison of None with something answers; None unless it asks for None itself."""
+    if dotted(comparison.comparator) != "None":
+        return None
+    same = isinstance(comparison.operator, (cst.Is, cst.Equal))
+    return same or (False if isinstance(comparison.operator, (cst.IsNot, cst.NotEqual)) else None)
+
+
+def _combined(one: bool | None, other: bool | None, *, decisive: bool) -> bool | None:
+    """The answer to two tests joined by `or` (for which yes is decisive), or by `and` (for which no is)."""
+    if decisive in (one, other):
+        return decisive
+    return None if None in (one, other) else not decisive

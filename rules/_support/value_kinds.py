@@ -12,6 +12,7 @@ from amplint.model import vocabulary
 from amplint.model.torch.precision import DTYPES
 from amplint.rule import File
 
+from .device_strings import stringified, stringified_by_helper
 from .tensor_uses import is_used_as_tensor
 
 FLAG, DTYPE, DEVICE, NUMBER, INDEX = "flag", "dtype", "device", "number", "device index"
@@ -67,18 +68,11 @@ def names_tensors_device(file: File, value: cst.BaseExpression) -> bool:
 
     Where the program makes the device anew as well, it may have taken the index off.
     """
-    texts = [stringified(file, leaf) for leaf in _leaves(file, value, 3)]
+    texts = [stringified(file, leaf) or stringified_by_helper(file, leaf) for leaf in _leaves(file, value, 3)]
     devices = [leaf for each in texts if each is not None for leaf in _leaves(file, each, 3)]
     made = any(_is_device_made(file, leaf) for leaf in devices)
     of_tensors = any(_is_device(leaf) and _is_tensor(file, leaf.value) for leaf in devices)
     return of_tensors and not made and None not in texts
-
-
-def stringified(file: File, value: cst.CSTNode) -> cst.BaseExpression | None:
-    """What `str` is called with, if a value is such a call."""
-    if isinstance(value, cst.Call) and len(value.args) == 1 and file.names.all_in(value.func, {"builtins.str"}):
-        return value.args[0].value
-    return None
 
 
 def _by_name(value: cst.CSTNode) -> str | None:

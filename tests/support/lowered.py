@@ -39,7 +39,7 @@ def in_loop(body: str, *, before: str = "", after: str = "") -> str:
         f"{_SETUP}{dedent(before)}\n\ndef train(loader, args, **options):\n"
         "    for step, batch in enumerate(loader):\n"
         "        optimizer.zero_grad()\n"
-        '        with torch.autocast("cuda", dtype=torch.float16):\n'
+        '        with torch.autocast("cuda", dtype=torch.float16, enabled=args.amp):\n'
         "            loss = model(batch).mean()\n"
         f"{indent(dedent(body), ' ' * 8)}\n{indent(dedent(after), ' ' * 4)}\n"
     )

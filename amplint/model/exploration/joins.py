@@ -191,7 +191,7 @@ def _value(name: str, mine: Value | None, theirs: Value | None) -> Value | None:
     if mine is not None and theirs is not None:
         joined = Value(
             mine.scaler if mine.scaler == theirs.scaler else UNKNOWN_SCALER,
-            mine.half and theirs.half,
+            min(mine.half, theirs.half),
             mine.derived or theirs.derived,
         )
     # Where nothing is said of a part, what is known of the whole would hold.

@@ -10,15 +10,18 @@ from amplint.model.records import NamedTuple
 
 UNKNOWN_SCALER = "?"
 """Some scaler, or none: nobody can tell."""
+PERHAPS, SURELY = 1, 2
+"""Whether a graph ran in float16: in a region that a flag switches on, or in one that is always on; 0 for neither."""
 
 
 class Part(NamedTuple):
-    """One contribution to a gradient: "scaled" by `scaler`, "plain", or "unknown"; `half` when the graph ran in float16."""
+    """One contribution to a gradient: "scaled" by `scaler`, "plain", or "unknown"; `half` when the graph ran in float16:
+    `PERHAPS` or `SURELY`."""
 
     kind: str
     site: int = -1
     scaler: str = ""
-    half: bool = False
+    half: int = 0
 
 
 class EarlyUse(NamedTuple):
@@ -90,7 +93,7 @@ class Grad(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _without_sites(parts: frozenset[Part]) -> frozenset[tuple[str, str, bool]]:
+def _without_sites(parts: frozenset[Part]) -> frozenset[tuple[str, str, int]]:
     return frozenset((part.kind, part.scaler, part.half) for part in parts)
 
 
@@ -157,7 +160,7 @@ class Value(NamedTuple):
     """
 
     scaler: str = UNKNOWN_SCALER
-    half: bool = False
+    half: int = 0
     derived: bool = False
     number: bool = False
 

@@ -31,6 +31,9 @@ class Known:
         self.nobody_unscales = nobody_unscales
         self.may_scale = any(facts.role in scaling for facts in objects.values())
         """Whether there is something that may scale losses."""
+        self.always_scales = all(
+            self.always_on(name) for name, facts in objects.items() if facts.role in {"scaler", "framework"}
+        )
 
     def of(self, reference: str) -> ObjectFacts:
         """What is known of one object."""

@@ -10,7 +10,7 @@ import torch
 import torch.nn.utils.clip_grad
 
 from amplint.model.events import Assign, Backward, GradAccess, InnerGrad, Report, ZeroGrad
-from amplint.model.protocol.contents import Value
+from amplint.model.protocol.contents import SURELY, Value
 from amplint.runtime.recording.call_sites import in_torch
 from amplint.runtime.recording.event_log import Make, MeasuredFacts, Recorded
 from amplint.runtime.recording.object_names import parameters_of
@@ -61,7 +61,7 @@ class GradientWatch:
         self._describe(recorded, outputs, found)
         reached = watch.kept_once(leaves)
         # It takes effect before the pass is over: hooks may step optimizers in the middle of it.
-        watch.journal.conclude(recorded, MeasuredFacts(Value(found.scaler, found.half), reached))
+        watch.journal.conclude(recorded, MeasuredFacts(Value(found.scaler, SURELY if found.half else 0), reached))
         try:
             result = original(*args, **kwargs)
         except BaseException as error:
@@ -88,7 +88,7 @@ class GradientWatch:
         recorded.values.update(size(grads))
         watch.journal.conclude(recorded)
         if part is not None and self._divisions is not None:
-            watch.journal.conclude(part, MeasuredFacts(Value(found.scaler, found.half)))
+            watch.journal.conclude(part, MeasuredFacts(Value(found.scaler, SURELY if found.half else 0)))
             self._divisions.await_on(grads, part)
         return result
 

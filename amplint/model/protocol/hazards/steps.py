@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amplint.model.events import OptimizerStep, ScalerStep, SchedulerStep
-from amplint.model.protocol.contents import Grad, Part, Stepped
+from amplint.model.protocol.contents import SURELY, Grad, Part, Stepped
 from amplint.model.protocol.hazard import Hazard, HazardKind, Hazards
 from amplint.model.protocol.hazards.scaling import missing_update, unscaled_backward
 from amplint.model.protocol.objects import Known
@@ -24,11 +24,12 @@ def optimizer_step(known: Known, state: ProtocolState, event: OptimizerStep) -> 
             how = "again" if grad.by_scaler else "unscaled"
         related = (("scaled", scaled.site),)
         return (Hazard(HazardKind.STEP_BYPASSES_SCALER, event.site, related, scaled.scaler, event.optimizer, (how,)),)
-    if grad.kinds == {"plain"} and all(part.half for part in parts) and not known.may_scale and not state.amp_off:
+    if grad.kinds == {"plain"} and _lacks_scaler(known, state, parts):
         related = (("step", event.site),)
         # Passes of other optimizers' losses may seem to have added to these gradients: the nearest pass is meant.
         nearest = ([part for part in parts if part.site < event.site] or parts[:1])[-1]
-        return (Hazard(HazardKind.FP16_WITHOUT_SCALER, nearest.site, related, "", event.optimizer),)
+        details = ("beside-scaler",) if known.may_scale else ()
+        return (Hazard(HazardKind.FP16_WITHOUT_SCALER, nearest.site, related, "", event.optimizer, details),)
     return ()
 
 
@@ -41,6 +42,14 @@ def _steps_scaled(known: Known, state: ProtocolState, event: OptimizerStep, grad
     stage = state.stage(scaled.scaler, event.optimizer)
     unscaled = stage is not None and stage.name == "unscaled"
     return unscaled and grad.kinds == {"scaled"} and state.untested
+
+
+def _lacks_scaler(known: Known, state: ProtocolState, parts: list[Part]) -> bool:
+    """Whether gradients come from float16, and no scaler may have been meant to be left out here: there is none, or it is always
+    on and so is the region, so that a branch without the scaler computes in float16 as well."""
+    if known.may_scale:
+        return known.always_scales and all(part.half == SURELY for part in parts)
+    return all(part.half for part in parts) and not state.amp_off
 
 
 def closure(known: Known, state: ProtocolState, event: ScalerStep) -> Hazards:

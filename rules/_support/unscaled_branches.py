@@ -1,0 +1,43 @@
+"""Branches that train without the scaler which another branch has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from amplint.model import vocabulary
+from amplint.model.events import Scale
+from amplint.rule import File, Found
+
+_TELLS_APART = re.compile(rf"{vocabulary.HARDWARE.pattern}|scaler|enabled|dtype|bf16|bfloat|xpu|mps|tpu", re.IGNORECASE)
+"""What is asked where a branch may be that of other hardware, or of another precision, or one that nothing reaches."""
+
+
+def may_be_float32(file: File, found: Found, step: cst.CSTNode | None) -> bool:
+    """Whether a test that decides for or against the scaler asks for the hardware, or for the scaler itself.
+
+    Args:
+        file: the file.
+        found: the backward pass without a scaler.
+        step: the step that takes its gradients.
+    """
+    scaled = [node for node in found.at_home(Scale) if node is not None]
+    places = [each for each in (found.node, step, *scaled) if each is not None]
+    tests = {id(test): test for place in places for test in _tests_around(file, place)}
+    return any(_TELLS_APART.search(text) for test in tests.values() for text in _texts(file, test))
+
+
+def _tests_around(file: File, place: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+    for above in file.tree.ancestors(place):
+        if isinstance(above, (cst.If, cst.IfExp)):
+            yield above.test
+
+
+def _texts(file: File, test: cst.BaseExpression) -> Iterator[str]:
+    """A test as it is written, and what its names are assigned."""
+    yield file.tree.text(test)
+    for named in (test, *file.tree.inside(test, cst.Name), *file.tree.inside(test, cst.Attribute)):
+        if isinstance(named, (cst.Name, cst.Attribute)):
+            yield from map(file.tree.text, file.flow.values(named))
