@@ -74,20 +74,23 @@ def check(file: File) -> Iterator[Finding]:
         if not found.scaler.made and scales_without_update(file):
             continue
         updates = found.calls(ScalerUpdate)
-        if not isinstance(found.node, cst.Call) or not all(runs_less_often(file, found, update) for update in updates):
+        if not isinstance(found.node, cst.Call):
+            continue
+        if not all(runs_less_often(file, found, each) or is_left_over(file, found, each) for each in updates):
             continue
         step = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.step")
         scaler = hazard_calls.base_text(file, found.node) if found.origin is None else found.scaler_name
         update = f"{scaler}.update()"
+        is_updated = bool(updates) or is_updated_around(file, found)
         yield Finding(
             hazard_calls.callee_range(file, found.node),
-            f"`{step}` can run again before `{update}`" if updates else f"`{step}` is never followed by `{update}`",
+            f"`{step}` can run again before `{update}`" if is_updated else f"`{step}` is never followed by `{update}`",
             note=consequence(file, found),
             related=()
             if found.related.get("next") is found.node
             else hazard_calls.related(file, found, next="raises here"),
             defect=hazard_calls.defect(found),
-            fix=(mend(file, found) if found.whole and not updates else None)
+            fix=(mend(file, found) if found.whole and not is_updated else None)
             or NoFix("no single place here is right for `update()`"),
         )
 
@@ -139,6 +142,27 @@ def runs_less_often(file: File, found: Found, update: cst.Call) -> bool:
     return is_on_the_other_side(file, guards, update)
 
 
+def is_left_over(file: File, found: Found, update: cst.Call) -> bool:
+    """Whether a step comes when the loop with `update` is over: whatever it asks, nothing updates after it until that loop runs
+    again, where another step, or `unscale_`, comes first."""
+    step, following = found.node, found.related.get("next", found.node)
+    block = hazard_calls.common_block(file, step, update)
+    if block is None or file.tree.function(step) is not file.tree.function(update):
+        return False
+    loops = [each for each in hazard_calls.guards(file, update, block) if isinstance(each, _LOOPS)]
+    if file.tree.order(step) > file.tree.order(update) and any(
+        hazard_calls.holds(file, each, following) for each in loops
+    ):
+        return True
+    return any(_leaves(each) for each in file.tree.ancestors(step) if hazard_calls.holds(file, block, each))
+
+
+def _leaves(block: cst.CSTNode) -> bool:
+    """Whether a block ends the loop, or the function, that it stands in."""
+    last = block.body[-1] if isinstance(block, cst.IndentedBlock) else None
+    return isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], (cst.Break, cst.Return))
+
+
 def runs_once(file: File, loop: cst.CSTNode) -> bool:
     """Whether a loop is one over `range(1)`, be the number a constant with a name."""
     through = loop.iter if isinstance(loop, cst.For) else None
@@ -178,6 +202,16 @@ def consequence(file: File, found: Found) -> str:
     if hazard_calls.method(call) == "unscale_":
         error = "unscale_() is being called after step()"
     return f"the next `{text}` raises `RuntimeError: {error}.`{protocol_edits.while_enabled(found)}"
+
+
+def is_updated_around(file: File, found: Found) -> bool:
+    """Whether a function that calls the one with the step updates the same scaler: another update in the middle of its passes
+    would change the scale of some of them."""
+    home, scaler = file.tree.enclosing(found.node, cst.FunctionDef), file.tree.text(found.node).partition(".step")[0]
+    callers = file.flow.calls_of(home) if isinstance(home, cst.FunctionDef) else []
+    around = {id(each): each for call in callers if (each := file.tree.enclosing(call, cst.FunctionDef)) is not None}
+    calls = (call for each in around.values() for call in file.tree.inside(each, cst.Call))
+    return any(file.tree.text(call.func) == f"{scaler}.update" for call in calls)
 
 
 def mend(file: File, found: Found) -> Fix | None:

@@ -63,7 +63,7 @@ from amplint.model.observables import RAISED, Observable
 from amplint.model.protocol.hazard import STEP_LEFT_OUT, HazardKind
 from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
-from ._support import hazard_calls, protocol_edits
+from ._support import hazard_calls, protocol_edits, without_step
 
 KIND = HazardKind.REPEATED_UNSCALE
 ERROR_TEXT = "`RuntimeError: unscale_() has already been called on this optimizer since the last update().`"
@@ -71,10 +71,11 @@ ERROR_TEXT = "`RuntimeError: unscale_() has already been called on this optimize
 
 @rule("AMP110", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(RAISED))
 def check(file: File) -> Iterator[Finding]:
+    accumulating = {found.node for found in without_step.unscaled_early(file)}
     for found in file.analysis.of(KIND, elsewhere=True):
         branch = _leaving_out(file, found)
-        if STEP_LEFT_OUT in found.hazard.details and branch is None:
-            continue
+        if STEP_LEFT_OUT in found.hazard.details and (branch is None or found.node in accumulating):
+            continue  # the latter is told as AMP111
         call = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.unscale_(optimizer)")
         again = found.related.get("first") is found.node
         second = "is called" if found.origin is None else "unscales"

@@ -78,9 +78,7 @@ KIND = HazardKind.UNSCALE_IN_ACCUMULATION
 
 @rule("AMP111", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(NORM_SEEN))
 def check(file: File) -> Iterator[Finding]:
-    for found in file.analysis.of(KIND, elsewhere=True):
-        if not without_step.runs_without_step(file, found):
-            continue
+    for found in without_step.unscaled_early(file):
         call = protocol_edits.fit_for_message(file.tree.text(found.node), "scaler.unscale_(optimizer)")
         yield Finding(
             hazard_calls.callee_range(file, found.node),

@@ -50,7 +50,9 @@ Safe: `.float()` on the outputs gives the loss that the region would have given.
 elsewhere, so that its outputs are only likely to be half.
 
 ## Limitations
-A float32 target widens a difference, so `mse_loss` and its relatives are reported only where both sides are half.
+A float32 target widens a difference, so `mse_loss` and its relatives are reported only where both sides are half. It
+widens a binary cross entropy, too, but not the gradient of its float16 logits, which is scaled before the mean divides
+it: a scale of 65536 times a difference of nearly 1 is infinite there. That is reported if the file scales gradients.
 A criterion that nobody can be seen to make is not judged. In a criterion of another file only classification is: what
 goes into a cross entropy, or is made log-probabilities, left a layer, what goes into other losses may be anything.
 
@@ -72,6 +74,7 @@ from amplint.model.torch.operators import Kind, of_kind
 from amplint.model.torch.precision import ANY_HALF, BFLOAT16, EITHER_HALF, FLOAT16
 from amplint.rule import HIGH, WARNING, File, Finding, rule
 
+from ._support.call_edits import keyword
 from ._support.float32_operands import widened
 
 _LOSSES = of_kind(Kind.LOSS)
@@ -79,6 +82,7 @@ _CLASSIFIES = frozenset({"cross_entropy", "binary_cross_entropy_with_logits"})
 """What is given to them left a linear layer or a convolution, also where the model is not known; as with log-probabilities."""
 _NO_LOGITS = re.compile(r"att(e)?n|align|prob|dist|energy", re.IGNORECASE)
 """A word of what did not leave a layer last: distances are float32 in a region."""
+_NOT_CAST = NoFix("the operands of the loss cannot be cast in this place")
 _DIGITS = {FLOAT16: "three", BFLOAT16: "two", EITHER_HALF: "two or three"}
 """The decimal digits that a dtype keeps: its significand has 11 or 8 bits."""
 
@@ -102,7 +106,15 @@ def check(file: File) -> Iterator[Finding]:
             f"The loss is computed in {dtype}, outside the autocast region",
             _note(operation),
             flow.origin(operation, operation.operand, dtype),
-            _fix(file, operation) or NoFix("the operands of the loss cannot be cast in this place"),
+            _fix(file, operation) or _NOT_CAST,
+        )
+    for operation in flow.lowered_where(lambda each: _is_scaled_in_half(file, each)):
+        yield Finding(
+            file.range(operation.node),
+            "The loss takes float16 logits, outside the autocast region",
+            "its gradient is scaled in float16 before the mean divides it: at a scale of 65536 it is infinite for logits far off",
+            flow.origin(operation, operation.operand, FLOAT16),
+            _fix(file, operation) or _NOT_CAST,
         )
 
 
@@ -131,6 +143,24 @@ def _begins_in_half(file: File, operation: Operation) -> bool:
     outputs = _outputs(operation)
     named = (word for node, _ in outputs if node is not None for word in file.tree.words(node))
     return all(value.sure for _, value in outputs) or not any(map(_NO_LOGITS.search, named))
+
+
+def _is_scaled_in_half(file: File, operation: Operation) -> bool:
+    """Whether the mean of a binary cross entropy is float32, as its targets are, and its gradient float16, as the logits are."""
+    logits = operation.arguments.get(0, "input")
+    made = operation.layer.node if operation.layer is not None else operation.node
+    means = not isinstance(made, cst.Call) or keyword(made, "reduction") is None
+    return (
+        operation.op == "binary_cross_entropy_with_logits"
+        and operation.region is None
+        and operation.differentiates
+        and operation.dtype not in ANY_HALF
+        and isinstance(logits, Tensor)
+        and logits.dtype == FLOAT16
+        and not logits.detached
+        and means
+        and any(file.roles.of(each).role == "scaler" for each in file.tree.find(cst.Name))
+    )
 
 
 def _is_half_outside(operation: Operation) -> bool:

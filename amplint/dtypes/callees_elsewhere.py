@@ -99,6 +99,7 @@ class CalleesElsewhere:
         return lowering[-1] if lowering else call
 
     def _functions(self, func: cst.BaseExpression) -> list[Target]:
+        func = self._method_named(func)
         named = self._objects.places(func)
         if named:
             return [Target(path, name) for path, name in named]
@@ -111,6 +112,13 @@ class CalleesElsewhere:
         if methods and held:  # which of both it is, the class of the object tells
             methods = [target._replace(lookup=OR_ATTRIBUTE) for target in methods]
         return [*self._left_to_subclasses(func), *(methods or held)]
+
+    def _method_named(self, func: cst.BaseExpression) -> cst.BaseExpression:
+        """The method of an object for which a local name stands: `self.model.get_loss` of `get_loss`."""
+        bindings = self._file.names.bindings(func.value, func) if isinstance(func, cst.Name) else []
+        value = bindings[0].value if len(bindings) == 1 else None
+        is_local = value is not None and self._file.tree.function(value) is self._file.tree.function(func)
+        return value if isinstance(value, cst.Attribute) and is_local else func
 
     def _methods(self, func: cst.BaseExpression) -> list[Target]:
         """The methods that a call may run of what something in another file makes."""

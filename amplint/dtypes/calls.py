@@ -125,6 +125,9 @@ class Calls(ModuleCalls):
             if not (isinstance(base, Instance) and self.classes.of(base.cls).method(name)):
                 return base
         if isinstance(base, Layer):
+            if (longer := self.lengthened(base, name, arguments)) is not None:
+                self.replace(func.value, longer, frame)
+                return longer
             return self.apply(base, node, name, arguments, frame) if name == "forward" else UNKNOWN
         if isinstance(base, Instance):
             return self.apply(self.attribute_of(base, name, frame), node, name, arguments, frame)

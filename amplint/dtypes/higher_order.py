@@ -93,6 +93,19 @@ class HigherOrder(Functions):
                 parts.extend(value.items if isinstance(value, Items) else (value,))
         return tuple(parts)
 
+    def lengthened(self, chain: Layer, method: str, arguments: Arguments) -> Layer | None:
+        """An `nn.Sequential` once a method has put another layer at its end; None for any other method.
+
+        Args:
+            chain: the `nn.Sequential`.
+            method: the name of the method.
+            arguments: what it is given.
+        """
+        if chain.kind != "Sequential" or method not in ("add_module", "append"):
+            return None
+        given = arguments.get(1 if method == "add_module" else 0, "module")
+        return changed(chain, parts=(*chain.parts[:MOST_ITEMS], given)) if given is not None else None
+
     def grown(self, base: Items, method: str, arguments: Arguments) -> Items | None:
         """A list after one of its methods has put something at its end; None for other methods.
 

@@ -49,7 +49,9 @@ class Bf16Conditions:
             logical = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation)
             value = values[0] if len(values) == 1 else None
             if value is not None and (isinstance(value, logical) or spelling(value) is not None):
-                return self._asks(value, truth, depth - 1)
+                told = self._asks(value, truth, depth - 1)
+                if told or spelling(value) is not None:
+                    return told  # else the name itself may say it: `use_bf16 = capability >= 8`
         if not truth:
             return False
         asked = spelling(test)

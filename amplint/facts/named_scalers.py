@@ -7,7 +7,7 @@ import libcst as cst
 from amplint.file import File
 from amplint.model import vocabulary
 from amplint.model.torch.names import GRAD_SCALER
-from amplint.roles.scaler_wrappers import ScalerWrappers
+from amplint.roles.scaler_wrappers import ScalerWrappers, sides_of
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.nodes import is_reference
 
@@ -41,7 +41,8 @@ class NamedScalers:
 
     def _makers(self, scaler: cst.BaseExpression) -> set[int]:
         """The calls that make a scaler (identities); none where anything else may be one."""
-        values = [each for each in self._roles.values(scaler) if path_of(each) != "None"]
+        sides = [side for each in self._roles.values(scaler) for side in sides_of(each)]
+        values = [each for each in sides if path_of(each) != "None"]
         made = [each for each in values if isinstance(each, cst.Call) and self._roles.of(scaler).role == "scaler"]
         return {id(each) for each in made} if len(made) == len(values) else set()
 

@@ -39,9 +39,9 @@ class ObscureContexts:
             return depth == 0 or any(self._is_obscure(each, depth - 1) for each in behind)
         meanings = self._file.names.resolve(func)
         if UNKNOWN not in meanings:
-            return (
-                any(self._file.imports.is_own(name) for name in meanings) and self._file.imports.defined(func) is None
-            )
+            imports = self._file.imports
+            own = [name for name in meanings if imports.is_own(name) and not imports.is_passed_over(name)]
+            return bool(own) and imports.defined(func) is None
         owner = self._file.classes.owner(func)
         method = owner.method(func.attr.value) if owner is not None and isinstance(func, cst.Attribute) else None
         return method is None and _HARMLESS.search(path_of(func)) is None

@@ -49,6 +49,7 @@ class OptimizerStates:
 
     def __init__(self, file: File) -> None:
         self._tree, self._names, self._roles, self._flow = file.tree, file.names, file.roles, file.flow
+        self._callees = file.callees
         self._helped = file.fact(StatesByHelpers)
 
     @cached_property
@@ -201,7 +202,7 @@ class OptimizerStates:
                     saved = saved or says_save(call)
                     is_open = is_open or not (says_save(call) or vocabulary.LOOKS.search(use.name))
                 case How.METHOD, cst.Call() as call if late:
-                    is_open = is_open or (use.name == "update" and not is_plain_update(call))
+                    is_open = is_open or (use.name == "update" and not self._is_plain(call))
                 case How.RETURNED, _:
                     returned = True
                 case How.PART, cst.Element() as element:
@@ -211,6 +212,19 @@ class OptimizerStates:
             self._is_spelled(target) and not self._is_of_any(value) for target, value in self._flow.put(path, place)
         )
         return saved, returned, is_open or not closed
+
+    def _is_plain(self, update: cst.Call) -> bool:
+        """Whether the keys that `update` adds can all be seen, also in what the base of the class gives back:
+        `state.update(super().state_dict())`."""
+        given = update.args[0].value if len(update.args) == 1 else update
+        asks_base = isinstance(given, cst.Call) and self._tree.text(given).startswith("super().")
+        base = self._callees.of(given, wherever=True) if isinstance(given, cst.Call) and asks_base else None
+        if base is None:
+            return is_plain_update(update)
+        results = list(self._flow.returned(base.node))
+        keys = " ".join(key for each in results for key, _ in elements(each))
+        spelled = bool(results) and all(isinstance(each, cst.Dict) and not self._is_open(each) for each in results)
+        return spelled and vocabulary.SCALER_STATE.search(keys) is None
 
     def _is_open(self, holder: cst.BaseExpression) -> bool:
         """Whether a dict takes over the elements of something else, other than what all calls of a private function spell out."""

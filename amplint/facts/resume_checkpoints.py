@@ -170,6 +170,7 @@ class Checkpoints:
                 for each in group
                 if isinstance(each, cst.FunctionDef)
                 for call in self._steppers.flow.calls(each.name.value)
+                if self._may_run(call, each)
             ]
             group.extend({self._tree.enclosing(call, cst.FunctionDef) for call in callers} - set(group))
         for call in self._tree.find(cst.Call):
@@ -179,6 +180,12 @@ class Checkpoints:
                     return True
                 group.append(callee.node if callee is not None else None)
         return self.scaler_states.serve(state, group, pair.scaler)
+
+    def _may_run(self, call: cst.Call, function: cst.FunctionDef) -> bool:
+        """Whether a call of something with the name of a function may run it: `torch.save(...)` runs no method `save`."""
+        callee = self._callees.of(call)
+        is_torchs = any(name.startswith("torch.") for name in self._names.resolve(call.func))
+        return not is_torchs and (callee is None or callee.node is function)
 
     @staticmethod
     def _hands_on(call: cst.Call, state: SavedState) -> bool:

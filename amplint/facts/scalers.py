@@ -32,7 +32,9 @@ class Scalers:
         )
         calls = ((call, self._roles.made_by(call)) for call in likely)
         return tuple(
-            (call, facts) for call, facts in calls if facts is not None and facts.role == "scaler" and facts.made
+            (call, facts)
+            for call, facts in calls
+            if facts is not None and facts.role == "scaler" and facts.made and not self._names.constants.leave_out(call)
         )
 
     def first_choice(self, made: cst.Call) -> cst.Call:

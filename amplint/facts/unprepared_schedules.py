@@ -35,14 +35,18 @@ class UnpreparedSchedules:
         return tuple(each for call in self._given.scaling for each in self._beside(call, waiting))
 
     def _beside(self, preparing: cst.Call, waiting: set[str]) -> Iterator[UnpreparedSchedule]:
-        """Those that a function advances which also prepares the optimizer; without those under the names of what waits."""
-        home, prepared = self._tree.function(preparing) or self._tree.module, dict(self._given.handed_back(preparing))
+        """Those that a function advances which also prepares the optimizer, or the class if it keeps that; without those under
+        the names of what waits."""
+        prepared = dict(self._given.handed_back(preparing))
+        owner = self._tree.enclosing(preparing, cst.ClassDef)
+        is_kept = owner is not None and any(name.startswith("self.") for name in prepared.values())
+        home = owner if owner is not None and is_kept else self._tree.function(preparing) or self._tree.module
         steps = {
             call: receiver for call in self._tree.inside(home, cst.Call) if (receiver := stepped(call)) is not None
         }
         for call, schedule in steps.items():
             loop = self._tree.enclosing(call, *LOOPS)
-            if not isinstance(loop, (cst.For, cst.While)) or path_of(schedule) in waiting or self._may_wait(call, loop):
+            if loop is None or not self._repeats(loop) or path_of(schedule) in waiting or self._may_wait(call, loop):
                 continue
             optimizers = {prepared[each] for each in self._scheduled(schedule) if each in prepared}
             stepping = (each for each, owner in steps.items() if path_of(owner) in optimizers)
@@ -50,16 +54,23 @@ class UnpreparedSchedules:
             if step is not None:
                 yield UnpreparedSchedule(call, step)
 
+    def _repeats(self, loop: cst.CSTNode) -> bool:
+        """Whether something is a loop, or a function that this file calls in one."""
+        if not isinstance(loop, cst.FunctionDef):
+            return isinstance(loop, (cst.For, cst.While))
+        calls = self._roles.flow.calls_of(loop)
+        return any(isinstance(self._tree.enclosing(each, *LOOPS), (cst.For, cst.While)) for each in calls)
+
     def _scheduled(self, schedule: cst.BaseExpression) -> Iterator[str]:
         """The optimizer of a schedule, as the call that makes it is given that; nothing for what is none."""
         if self._roles.of(schedule).role == "scheduler":
             made = (value for value in self._roles.values(schedule) if isinstance(value, cst.Call))
             yield from (path_of(arg.value) for call in made for arg in call.args)
 
-    def _may_wait(self, call: cst.Call, loop: cst.For | cst.While) -> bool:
+    def _may_wait(self, call: cst.Call, loop: cst.CSTNode) -> bool:
         """Whether a schedule may advance on a condition, or the loop asks about steps that were skipped."""
         around = self._tree.enclosing(call, cst.If, cst.IfExp, *LOOPS)
-        asks = any(map(vocabulary.STEP_GATE.search, self._tree.words(loop.body)))
+        asks = any(map(vocabulary.STEP_GATE.search, self._tree.words(loop)))
         return asks or (
             isinstance(around, (cst.If, cst.IfExp)) and "sync_gradients" not in self._tree.words(around.test)
         )

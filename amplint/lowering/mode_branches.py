@@ -45,12 +45,18 @@ def as_mode_branch(condition: Condition, then: Node, orelse: Node) -> Branch:
         then: what happens where it holds.
         orelse: what happens elsewhere.
     """
-    if not is_varying(condition):
+    if not is_varying(condition) and not _is_constant(condition):
         if _is_counterpart(then, orelse):
             condition = _mode(condition)
         elif _is_counterpart(orelse, then):
             condition = Not(_mode(_negated(condition)))
     return Branch(condition, then, orelse)
+
+
+def _is_constant(condition: Condition) -> bool:
+    """Whether a condition always comes out alike."""
+    asked = condition.part if isinstance(condition, Not) else condition
+    return isinstance(asked, Test) and asked.kind in ("true", "false")
 
 
 def with_modes_throughout(body: Node) -> Node:

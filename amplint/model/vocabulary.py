@@ -85,7 +85,7 @@ RATE_CLASS = re.compile(r"LR|Lr(?![a-z])|Sched|Anneal|Warm")
 SCHEDULE_CLASS = re.compile(r"LR|Sched|Anneal|Warm|Scaler|Optim")
 """What classes of schedulers, scalers and optimizers are called."""
 NOT_RATE = _any(
-    r"noise|ddpm|ddim|diffusion|beta|momentum|weight_decay|(^|_)wd|temp|ema|(^|_)kl|tau|mask|alpha|margin|sigma|task|plateau|prof|coef"
+    r"noise|(^|_)loss|ddpm|ddim|diffusion|beta|momentum|weight_decay|(^|_)wd|temp|ema|(^|_)kl|tau|mask|alpha|margin|sigma|task|plateau|prof|coef"
 )
 """Of schedulers: of something else than the learning rate."""
 FRAMEWORK = re.compile(r"^(accelerator|fabric|engine|model_engine|trainer|booster|strategy|xm|ds_engine|loss_scaler)$")
@@ -147,7 +147,7 @@ AMP_FLAG = _any(
     r"^(?!.*apex).*((^|_)(amp|fp16|half|autocast|scaler|mixed|mixed_precision|float16)(_|$)|use_?amp|grad_?scaler|mixed_?prec)"
 )
 """What a flag is called that is set where AMP is on, and is not apex's."""
-AMP_VALUE = _any(r"fp16|float16|half|16-mixed|(^|\W)amp|mixed|^16$|^o[123]$")
+AMP_VALUE = _any(r"fp16|float16|half|16-mixed|(^|\W)amp|mixed|native|^16$|^o[123]$")
 """Values of an option that say that AMP is on."""
 UNSCALED_VALUE = _any(r"(bf(loat)?_?16|fp8|float8|16(?=-true)|^64)(-(mixed|true))?", r"^b(f(loat)?)?$")
 """Values of an option that name a precision in which nothing is scaled, and which is not full either; also how they begin."""

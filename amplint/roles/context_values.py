@@ -52,7 +52,7 @@ class ContextValues:
     def _behind(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
         match node:
             case cst.IfExp():
-                return [node.body, node.orelse]
+                return self._names.constants.sides(node)
             case cst.BooleanOperation(operator=cst.And()):
                 return [node.right]  # a context is true, and a flag that is not is nothing to enter
             case cst.BooleanOperation():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import libcst as cst
@@ -16,6 +17,7 @@ from amplint.syntax.access_paths import called_name, displayed, path_of
 from amplint.syntax.class_info import is_only_announced
 from amplint.syntax.classes import Classes, ClassInfo
 from amplint.syntax.names import Names
+from amplint.syntax.nodes import within
 from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
 
@@ -23,6 +25,8 @@ _MAX_NAMES = 3
 """From an object to the name that it was given by, and so on, so many times."""
 _MAX_CALLS = 3
 """From a call to the call whose result its function returns, so many times."""
+_IN_PROTOCOL = re.compile(r"unscale_|update|scale|backward|zero_grad|clip_grad")
+"""What methods of a scaler call that have a part in the protocol, besides `step`."""
 
 
 class ObjectClasses:
@@ -102,7 +106,22 @@ class ObjectClasses:
             return None
         found = {next(filter(None, map(each.method, names)), None) if each is not None else None for each in infos}
         acting = [each for each in found if each is None or len(found) == 1 or not is_only_announced(each)]
-        return acting[0] if len(acting) == 1 else None
+        only = acting[0] if len(acting) == 1 else None
+        if only is None or self._is_scalers_own(only):
+            return None
+        raises = is_only_announced(only) and any(isinstance(each, cst.Raise) for each in within(only.body))
+        return None if raises else only  # what only raises is another class's: the object is of a subclass
+
+    def _is_scalers_own(self, method: cst.FunctionDef) -> bool:
+        """Whether a method of a class derived from torch's scaler leaves what it does to that one: it calls `super().step(...)`,
+        and has no part in the protocol besides a plain step where the scaler is off."""
+        owner = self._classes.owner(method)
+        if owner is None or not _is_scaler(owner):
+            return False
+        calls = [each for each in within(method.body) if isinstance(each, cst.Call)]
+        handed_on = any(self._tree.text(each.func) == f"super().{method.name.value}" for each in calls)
+        others = {called_name(each) for each in calls} - {method.name.value}
+        return handed_on and not any(map(_IN_PROTOCOL.match, others))
 
     def _class_of(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
         return self._meant(self._classes_of(instance, abroad, names))
@@ -129,7 +148,7 @@ class ObjectClasses:
                 made = {self._classes.instance_of(value, abroad)}
             made = made or (self._named(value, abroad) if self._param(instance) is None else set())
             found |= made or {self._handed_on(value, abroad, names - 1)}
-        return found
+        return found if found != {None} else {self._noted(instance, abroad)}
 
     def _named(self, value: cst.BaseExpression, abroad: bool) -> set[ClassInfo | None]:
         """The classes of what a name stands for that is only ever given what calls make: `net` of `return net, loader`."""
@@ -149,8 +168,15 @@ class ObjectClasses:
             return {self._classes.named(each, abroad) for each in chosen}
         found: set[ClassInfo | None] = set()
         for value in map(self.unwrapped, self._roles.flow.returned(self._maker(call.func, abroad))):
+            if (noted := self._noted(value, abroad)) is not None:
+                found.add(noted)
+                continue
             for each in (type(value) is cst.Name and self.held(value)) or [value]:
-                found |= self._made(each, abroad, calls - 1) if isinstance(each, cst.Call) else {None}
+                if isinstance(each, cst.Call):
+                    found |= self._made(each, abroad, calls - 1)
+                else:  # `return self.task`, of the same object
+                    is_kept = type(each) is cst.Attribute and path_of(call.func).startswith("self.")
+                    found |= self._classes_of(each, abroad, calls - 1) if is_kept else {None}
         return found
 
     def _maker(self, called: cst.BaseExpression, abroad: bool) -> cst.FunctionDef | None:
@@ -207,10 +233,20 @@ class ObjectClasses:
         if param is not None and param.annotation is None:
             return self._told_elsewhere.class_of(param)
         note = param.annotation.annotation if param is not None and param.annotation is not None else None
-        info = self._classes.named(_no_option(note), abroad) if note is not None else None
-        if info is None or any(map(is_only_announced, info.methods.values())):
-            return None
-        return None if any(info in each.lineage[1:] for each in self._classes.own) else info
+        info = self._meant_by(note, abroad) if note is not None else None
+        return None if info is None or any(map(is_only_announced, info.methods.values())) else info
+
+    def _noted(self, instance: cst.BaseExpression, abroad: bool) -> ClassInfo | None:
+        """The class that a local name is annotated with where it is assigned: `task: Task = self.task`."""
+        bindings = self._names.bindings(instance.value, instance) if type(instance) is cst.Name else []
+        assigns = [self._tree.parent(each.node) for each in bindings if each.node is not None]
+        noted = assigns[0] if len(assigns) == len(bindings) == 1 else None
+        return self._meant_by(noted.annotation.annotation, abroad) if isinstance(noted, cst.AnnAssign) else None
+
+    def _meant_by(self, note: cst.BaseExpression, abroad: bool) -> ClassInfo | None:
+        """The class that an annotation names, unless a class of this file is derived from it."""
+        info = self._classes.named(_no_option(note), abroad)
+        return None if info is None or any(info in each.lineage[1:] for each in self._classes.own) else info
 
     def _handed_on(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
         """The class of an object that was handed on by its name: if a parameter is annotated with it, if it is derived from

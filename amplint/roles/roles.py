@@ -45,6 +45,9 @@ class Roles:
         classes: its classes, whose attributes hold objects.
         contexts: its autocast regions, for what is called like a context.
         flow: where values come from.
+
+    Attributes:
+        constants: the tests that always come out alike.
     """
 
     def __init__(self, tree: Tree, names: Names, classes: Classes, contexts: Contexts, flow: ValueFlow) -> None:
@@ -58,6 +61,7 @@ class Roles:
         self._cache: dict[tuple[int, str], ObjectFacts] = {}
         self._aliases = 0
         self._uses = RoleUses(tree)
+        self.constants = names.constants
         self._assigned = AssignedObjects(classes, flow)
 
     def of(self, node: cst.BaseExpression) -> ObjectFacts:
@@ -195,10 +199,11 @@ class Roles:
             named = self.of(value) if path_of(value) not in ("", "None") else ObjectFacts()
             return named if named.role else None
         if type(value) is cst.IfExp:
-            sides = [facts for side in (value.body, value.orelse) if (facts := self.made_by(side)) is not None]
+            taken = self.constants.sides(value)
+            sides = [facts for side in taken if (facts := self.made_by(side)) is not None]
             maker = sides[0].maker if len({facts.maker for facts in sides}) == 1 else ""
-            enabled = _join(sides) if len(sides) == 2 else "maybe"
-            return changed(sides[0], enabled=enabled, made=len(sides) == 2, maker=maker) if sides else None
+            enabled = _join(sides) if len(sides) == len(taken) else "maybe"
+            return changed(sides[0], enabled=enabled, made=len(sides) == len(taken), maker=maker) if sides else None
         if type(value) is cst.BooleanOperation:
             return self.made_by(value.left) or self.made_by(value.right)
         if is_sequence(value) or type(value) in (cst.Dict, cst.DictComp, cst.ListComp):

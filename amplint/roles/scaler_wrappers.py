@@ -50,7 +50,7 @@ class ScalerWrappers:
         """The expressions that make what another one names, but for `None`, each with the class of what it makes."""
         flow = self._roles.flow
         values = (list(flow.values(node)) or list(flow.given(node))) if path_of(node) else [node]
-        sides = [side for value in values for side in _sides(value)]
+        sides = [side for value in values for side in sides_of(value)]
         return [(side, self._classes.instance_of(side)) for side in sides if path_of(side) != "None"]
 
     def around(self, node: cst.CSTNode) -> ClassInfo | None:
@@ -110,6 +110,10 @@ def _steps_through(node: cst.CSTNode, scalers: set[str], method: cst.FunctionDef
     return is_step and path_of(node.args[0].value) in {each.name.value for each in params_of(method)}
 
 
-def _sides(value: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """What a value may be, as a conditional expression has it."""
-    return [*_sides(value.body), *_sides(value.orelse)] if type(value) is cst.IfExp else [value]
+def sides_of(value: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """What a value may be, as a conditional expression has it.
+
+    Args:
+        value: the expression.
+    """
+    return [*sides_of(value.body), *sides_of(value.orelse)] if type(value) is cst.IfExp else [value]

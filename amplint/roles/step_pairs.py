@@ -54,7 +54,8 @@ class Steppers:
         """All pairs, in source order."""
         pairs = (pair for call in self._tree.find(cst.Call) for pair in self._stepped(call))
         # Who calls the method of a wrapper knows whose optimizer it is.
-        return [pair for pair in pairs if self._wrappers.around(pair.call) is None]
+        own = (pair for pair in pairs if self._wrappers.around(pair.call) is None)
+        return [pair for pair in own if not self._roles.constants.leave_out(pair.call)]
 
     def _stepped(self, call: cst.Call) -> Iterator[StepPair]:
         given = [value for arg in call.args if is_reference(value := _unless_left_out(arg.value))]
@@ -118,7 +119,7 @@ class Steppers:
         values = self._objects(optimizer)
         path = path_of(optimizer)
         found = [pair for pair in self.pairs if path and self._around.holds(pair.optimizer, optimizer)]
-        found = found or [pair for pair in self.pairs if path and self._is_same(pair.optimizer, path, values)]
+        found = found or [pair for pair in self.pairs if path and self._is_same(pair, optimizer, values)]
         found = found or [pair for pair in self.pairs if path and self._held.is_wrapped(pair.optimizer, optimizer)]
         if found:  # the parameter of a function may be called like it, too
             return next((pair for pair in found if path_of(pair.optimizer) == path), found[0])
@@ -133,10 +134,37 @@ class Steppers:
             yield from self._arguments(optimizer)
         yield from self._held.behind(optimizer)
 
-    def _is_same(self, optimizer: cst.BaseExpression, path: str, values: set[int]) -> bool:
-        """Whether an optimizer is made where another one is, or else is called alike."""
-        others = self._objects(optimizer)
-        return bool(values & others) if values and others else last_part(path) == last_part(path_of(optimizer))
+    def _is_same(self, pair: StepPair, optimizer: cst.BaseExpression, values: set[int]) -> bool:
+        """Whether the optimizer of a pair is made where another one is, or else is called alike."""
+        others = self._objects(pair.optimizer)
+        if values and others:
+            return bool(values & others)
+        alike = last_part(path_of(optimizer)) == last_part(path_of(pair.optimizer))
+        return alike and (not isinstance(optimizer, cst.Name) or not self._is_stepped_plainly(optimizer))
+
+    def _is_stepped_plainly(self, optimizer: cst.Name) -> bool:
+        """Whether the function that has an optimizer as a parameter steps it by itself, or has another function do that, and
+        none through a scaler: then one that another function calls so is another one."""
+        home = self._tree.enclosing(optimizer, cst.FunctionDef)
+        if not isinstance(home, cst.FunctionDef) or optimizer.value not in {
+            each.name.value for each in params_of(home)
+        }:
+            return False
+        trained = [
+            function for function, name in self._handed_on(home, optimizer.value) if steps_itself(function, name)
+        ]
+        scaling = {self._tree.enclosing(pair.call, cst.FunctionDef) for pair in self.pairs}
+        return bool(trained) and home not in scaling and scaling.isdisjoint(trained)
+
+    def _handed_on(self, function: cst.FunctionDef, name: str) -> Iterator[tuple[cst.FunctionDef, str]]:
+        """The functions in sight that get a parameter of one, each with the name that it has there; that one is the first."""
+        yield function, name
+        for call in (node for node in within(function.body) if isinstance(node, cst.Call)):
+            inner = self.flow.called(call)
+            if inner is None:
+                continue
+            names = (each.name.value for each in params_of(inner))
+            yield from ((inner, each) for each in names if path_of(given_by(call, inner, each) or call) == name)
 
     def _objects(self, node: cst.BaseExpression, names: int = _MAX_NAMES) -> set[int]:
         """The identities of the expressions that may have made what an expression names, through other names that it has."""
@@ -181,6 +209,17 @@ def _unless_left_out(value: cst.BaseExpression) -> cst.BaseExpression:
         case cst.IfExp(body=body, orelse=cst.Name(value="None")) | cst.IfExp(body=cst.Name(value="None"), orelse=body):
             return body
     return value
+
+
+def steps_itself(function: cst.FunctionDef, name: str) -> bool:
+    """Whether a function calls `step` of what a name stands for, without any argument.
+
+    Args:
+        function: the function.
+        name: the name.
+    """
+    calls = (node for node in within(function.body) if isinstance(node, cst.Call) and not node.args)
+    return any(path_of(call.func) == f"{name}.step" for call in calls)
 
 
 def last_part(path: str) -> str:

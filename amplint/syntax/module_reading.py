@@ -138,6 +138,14 @@ class Module:
     def _kept(self) -> frozenset[int] | None:
         return None if self._rows is None else frozenset(self._rows)
 
+    def passes_over(self, name: str) -> bool:
+        """Whether the file binds a name, and in nothing but statements that AMP would not notice.
+
+        Args:
+            name: the name.
+        """
+        return bool(self._names.of(name)) and not self._bound(name)
+
     @property
     def stars(self) -> list[str]:
         """The modules that it imports with a star."""

@@ -13,6 +13,7 @@ import libcst as cst
 
 from amplint.model.torch import names as torch_names
 from amplint.syntax.bindings import BOUNDARIES, LOCAL, SCOPES, Binding, Bindings, collect, dotted, is_loaded, scope_of
+from amplint.syntax.constant_tests import ConstantTests
 from amplint.syntax.tree import Tree
 
 __all__ = ["LOCAL", "UNKNOWN", "Binding", "Names", "dotted"]
@@ -29,6 +30,9 @@ class Names:
     Args:
         tree: the file.
         originals: what another file of the project means by a name that it hands on; without, that is not known.
+
+    Attributes:
+        constants: the tests that always come out alike.
     """
 
     def __init__(self, tree: Tree, originals: Callable[[str], frozenset[str]] | None = None) -> None:
@@ -36,6 +40,7 @@ class Names:
         self._originals = originals
         bindings = collect(tree)
         self._own = bindings.by_scope
+        self.constants = ConstantTests(tree, self.bindings)
         self._bindings = dict(self._own)
         self._stars = bindings.stars
         self._known: dict[int, tuple[cst.CSTNode, frozenset[str]]] = {}
@@ -66,7 +71,7 @@ class Names:
         if type(node) is cst.Attribute:
             return _extended(self.resolve(node.value), f".{node.attr.value}")
         if type(node) is cst.IfExp:
-            return self.resolve(node.body) | self.resolve(node.orelse)
+            return frozenset[str]().union(*map(self.resolve, self.constants.sides(node)))
         return frozenset({UNKNOWN})
 
     def meaning(self, name: str, at: cst.CSTNode) -> frozenset[str]:
@@ -203,7 +208,7 @@ class Names:
         value = binding.value
         if value is None or value in seen or len(seen) == _MAX_ALIASES:
             return frozenset({UNKNOWN})
-        sides = (value.body, value.orelse) if type(value) is cst.IfExp else (value,)
+        sides = self.constants.sides(value) if type(value) is cst.IfExp else [value]
         return frozenset[str]().union(*(self._aliased(each, seen | {value}) for each in sides))
 
     def _aliased(self, value: cst.BaseExpression, seen: frozenset[cst.CSTNode]) -> frozenset[str]:

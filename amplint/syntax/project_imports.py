@@ -137,6 +137,11 @@ class Imports:
         found = self.place(qualified)
         return found is not None and not self.is_own(qualified)
 
+    def is_passed_over(self, qualified: str) -> bool:
+        """Whether a file of the project that does things which AMP would notice binds a qualified name to something else."""
+        found = self._modules.split(self.absolute(qualified)) if self._modules is not None else None
+        return found is not None and found[0].passes_over(found[1])
+
     def module(self, node: cst.CSTNode) -> str:
         """The dotted name of the file that holds a node; empty for the file itself."""
         root = self._tree.root(node)

@@ -137,6 +137,8 @@ class Readings:
                 return step._replace(onward=(*step.onward, _Use(statement, use.at))) if is_expression else step
             case How.RETURNED, statement:
                 return self._returned(statement, use)
+            case How.ELSEWHERE, cst.For(target=cst.Name() as target) | cst.CompFor(target=cst.Name() as target):
+                return self._loads(target.value, target, use)  # each element of it
         return _NOTHING
 
     @staticmethod

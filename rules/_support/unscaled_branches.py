@@ -9,14 +9,18 @@ import libcst as cst
 
 from amplint.model import vocabulary
 from amplint.model.events import Scale
+from amplint.model.torch.names import AUTOCAST
 from amplint.rule import File, Found
 
-_TELLS_APART = re.compile(rf"{vocabulary.HARDWARE.pattern}|scaler|enabled|dtype|bf16|bfloat|xpu|mps|tpu", re.IGNORECASE)
+_TELLS_APART = re.compile(
+    rf"{vocabulary.HARDWARE.pattern}|scaler|enabled|dtype|bf16|bfloat|xpu|mps|tpu|^(True|False)$", re.IGNORECASE
+)
 """What is asked where a branch may be that of other hardware, or of another precision, or one that nothing reaches."""
 
 
 def may_be_float32(file: File, found: Found, step: cst.CSTNode | None) -> bool:
-    """Whether a test that decides for or against the scaler asks for the hardware, or for the scaler itself.
+    """Whether a test that decides for or against the scaler asks for the hardware, for the scaler itself, or for a constant, or
+    a region of the file is switched by something, which may be the same.
 
     Args:
         file: the file.
@@ -26,7 +30,12 @@ def may_be_float32(file: File, found: Found, step: cst.CSTNode | None) -> bool:
     scaled = [node for node in found.at_home(Scale) if node is not None]
     places = [each for each in (found.node, step, *scaled) if each is not None]
     tests = {id(test): test for place in places for test in _tests_around(file, place)}
-    return any(_TELLS_APART.search(text) for test in tests.values() for text in _texts(file, test))
+    switched = any(
+        (switch := file.contexts.switch(region)) is not None and file.tree.text(switch) != "True"
+        for region in file.tree.find(cst.Call)
+        if file.names.all_in(region.func, AUTOCAST)
+    )
+    return switched or any(_TELLS_APART.search(text) for test in tests.values() for text in _texts(file, test))
 
 
 def _tests_around(file: File, place: cst.CSTNode) -> Iterator[cst.BaseExpression]:

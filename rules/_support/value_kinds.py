@@ -34,6 +34,8 @@ _LOADING = ("transformers.", "diffusers.")
 _INDEXES = frozenset({"torch.cuda.current_device", "torch.distributed.get_rank"})
 """Functions that return the number of a device, or of the process that has one for itself."""
 _TENSOR = frozenset({"torch.Tensor", "torch.FloatTensor"})
+_MOST_CALLS = 8
+"""Through so many functions and parameters a device, or its name, is followed."""
 _DEVICE_PREFIX = re.compile(r"([a-z]+):")
 
 
@@ -53,8 +55,26 @@ def kind(file: File, value: cst.BaseExpression) -> str | None:
 
 def device_texts(file: File, value: cst.BaseExpression) -> set[str] | None:
     """The strings that an expression may be, each as `kind` says it; None when it may be something else."""
-    texts = {_text(leaf) for leaf in _leaves(file, value, 3)}
+    texts = {text for leaf in _leaves(file, value, 3) for text in _texts_behind(file, leaf, _MOST_CALLS)}
     return None if None in texts else {text for text in texts if text is not None}
+
+
+def _texts_behind(file: File, leaf: cst.CSTNode, calls: int) -> set[str | None]:
+    """What a leaf says, or what the functions give back that it calls, for a string or for a device that is made of one."""
+    text = _text(leaf)
+    if text is not None or not calls:
+        return {text}
+    if isinstance(leaf, cst.Param):
+        behind: Sequence[cst.BaseExpression | None] = file.flow.given_to(leaf)
+    elif not isinstance(leaf, cst.Call):
+        return {None}
+    elif (device := stringified(file, leaf)) is not None or _is_device_made(file, leaf) and len(leaf.args) == 1:
+        behind = [device or leaf.args[0].value]
+    else:
+        behind = _returned(file, leaf)
+    leaves = [each for value in behind for each in (_leaves(file, value, 3) if value is not None else [value])]
+    found = {text for each in leaves for text in (_texts_behind(file, each, calls - 1) if each is not None else {None})}
+    return found or {None}
 
 
 def kept_texts(file: File, value: cst.BaseExpression) -> set[str]:

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from amplint.model.events import ScalerStep, Unscale
-from amplint.model.protocol.hazard import RAISES
+from amplint.model.protocol.hazard import RAISES, HazardKind
 from amplint.rule import File, Found
 
 from . import hazard_calls
 
 _MAX_CALLERS = 3
 """From a helper to the function that calls it, and so on, so many times."""
+
+
+def unscaled_early(file: File) -> Iterator[Found]:
+    """The calls of `unscale_` that run before all gradients are accumulated, as far as the text shows it.
+
+    Args:
+        file: the file.
+    """
+    for found in file.analysis.of(HazardKind.UNSCALE_IN_ACCUMULATION, elsewhere=True):
+        if runs_without_step(file, found):
+            yield found
 
 
 def runs_without_step(file: File, found: Found) -> bool:

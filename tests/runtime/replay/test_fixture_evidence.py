@@ -35,6 +35,8 @@ UNPROVED = {
     "amp114_scaler_state_not_saved/flagged_resumed_under_one_name.py": "the fix saves the state, and the load is left",
     "amp114_scaler_state_not_saved/flagged_scaler_made_after_the_load.py": "the fix saves the state, and the load is left",
     "amp114_scaler_state_not_saved/flagged_scaler_depends_on_checkpoint.py": "the fix saves the state, and the load is left",
+    "amp205_autocast_missing_device_type/flagged_index_by_a_helper.py": "the defect makes no difference",
+    "amp205_autocast_missing_device_type/flagged_text_by_a_helper.py": "the value of `",
     "amp206_manual_cast_in_autocast/flagged_widened_before.py": "the defect makes no difference",
     "amp211_loss_outside_autocast/flagged_criterion_on_the_options.py": "what comes of the finding is not found",
     "amp211_loss_outside_autocast/flagged_dict_in_a_dict.py": "no small shapes fit the expression",
