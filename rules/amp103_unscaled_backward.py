@@ -72,6 +72,7 @@ from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import ERROR, HIGH, File, Finding, Found, rule
 
 from ._support import hazard_calls, optimizer_notes, protocol_edits
+from ._support.gradient_caches import fills_cache
 
 KIND = HazardKind.UNSCALED_BACKWARD
 
@@ -103,7 +104,7 @@ def _in_paths(file: File) -> Iterator[Finding]:
         scaler = found.scaler_name
         if not scaler or is_scaled_otherwise(file, found) or _is_ruled_out(file, scaler):
             continue
-        if file.fact(Trials).is_in_one(found.node):
+        if file.fact(Trials).is_in_one(found.node) or fills_cache(file, found.node):
             continue
         yield Finding(
             hazard_calls.callee_range(file, found.node),

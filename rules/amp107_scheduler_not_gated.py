@@ -69,6 +69,7 @@ optimizer in float16. A scaler that scales nothing but bfloat16 is AMP118's affa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -91,6 +92,10 @@ KIND = HazardKind.SCHEDULER_NOT_GATED
 _SKIPS = (
     "an inf or NaN in a gradient skips the step, mostly early in training; each skip puts the schedule one step ahead"
 )
+_RANGE_TEST = re.compile(
+    r"(^|_)(find|search|range|sweep)\w*_(lr|rate)s?($|_)|(^|_)(lr|rate)_?(find|search|range|sweep)", re.IGNORECASE
+)
+"""What a function is called that tries one learning rate after the other."""
 _BLIND = "the condition around the call does not tell whether the step was taken: `update` lowers the scale after a skipped step"
 
 
@@ -166,6 +171,8 @@ def _in_paths(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True, halves=True):
         if _skips_nothing(file, found):
             continue
+        if _tests_rates(file, found.act):
+            continue
         scaler = found.scaler_name
         yield Finding(
             hazard_calls.callee_range(file, found.node),
@@ -185,6 +192,12 @@ def _skips_nothing(file: File, found: Found) -> bool:
     scaler = hazard_calls.receiver(found.related["step"]) if "step" in found.related else None
     made = set(file.roles.values(scaler)) if scaler is not None else set[cst.BaseExpression]()
     return bool(made) and made <= file.fact(Bf16Scalers).found.keys()
+
+
+def _tests_rates(file: File, act: cst.CSTNode) -> bool:
+    """Whether a function around a place looks for a learning rate: it notes the loss at each of them, stepped or not."""
+    around = (each.name.value for each in file.tree.ancestors(act) if isinstance(each, cst.FunctionDef))
+    return any(map(_RANGE_TEST.search, around))
 
 
 def _act(file: File, found: Found) -> str:

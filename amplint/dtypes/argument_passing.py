@@ -10,7 +10,18 @@ from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.literals import joined
 from amplint.dtypes.number_parameters import NumberParameters
 from amplint.dtypes.tensor_calls import TensorCalls
-from amplint.dtypes.values import NO_ARGUMENTS, UNKNOWN, Arguments, Closure, Items, Number, Record, Tensor, Value
+from amplint.dtypes.values import (
+    NO_ARGUMENTS,
+    UNKNOWN,
+    Arguments,
+    Closure,
+    GivenText,
+    Items,
+    Number,
+    Record,
+    Tensor,
+    Value,
+)
 from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.names import Names, dotted
 from amplint.syntax.tree import Tree
@@ -69,7 +80,7 @@ class ArgumentPassing(TensorCalls):
             node: the function.
             function: the same, with the object that it is bound to.
             arguments: what the call gives.
-            frame: that of the function's body; its variables change, and what it knows to be absent.
+            frame: that of the function's body; its variables change, and what it knows to be left out.
         """
         static = isinstance(node, cst.FunctionDef) and any(
             dotted(decorator.decorator) == "staticmethod" for decorator in node.decorators
@@ -89,8 +100,10 @@ class ArgumentPassing(TensorCalls):
                 frame.variables[name] = arguments.keywords[name]
             elif param.default is not None and not is_spread:
                 frame.variables[name] = self.evaluate(param.default, frame.parent or frame)
-                if is_written and dotted(param.default) == "None":
-                    frame.absent |= {name}
+                if is_written and dotted(param.default) in _CONSTANTS:
+                    frame.left_out |= {(name, dotted(param.default))}
+                elif is_written and isinstance(param.default, cst.SimpleString):
+                    frame.variables[name] = GivenText(str(param.default.evaluated_value))
             else:
                 known = Number() if self._numbers.holds(param, node) else None
                 frame.variables[name] = known or _one_of(arguments.spread, param)
@@ -101,6 +114,9 @@ class ArgumentPassing(TensorCalls):
             taken = {param.name.value for param in named} | {"*"}
             left = tuple((name, value) for name, value in arguments.keywords.items() if name not in taken)
             frame.variables[node.params.star_kwarg.name.value] = Record(left, UNKNOWN if is_spread else None)
+
+
+_CONSTANTS = ("None", "True", "False")
 
 
 def _one_of(spread: tuple[Value, ...], param: cst.Param) -> Tensor:

@@ -155,23 +155,23 @@ class Expressions(ValueParts, ABC):
         if type(test) is cst.Name:
             bound = self.names.bindings(test.value, test)
             known = frame.known_tests.get(id(bound[0].value)) if len(bound) == 1 else None
-            return False if self._is_absent(test, frame) else known
+            default = self._default(test, frame)
+            return default == "True" if default else known
         if type(test) is not cst.Comparison or len(test.comparisons) != 1:
             return None
         asked, comparison = self.evaluate(test.left, frame), test.comparisons[0]
-        if self._is_absent(test.left, frame):
+        if self._default(test.left, frame) == "None":
             return _is_none(comparison)
         if isinstance(asked, GivenText):
             return compared(asked.value, comparison, self.names)
         return self._asked_dtype(asked, comparison, frame) if isinstance(asked, DType) else None
 
-    def _is_absent(self, node: cst.BaseExpression, frame: StackFrame) -> bool:
-        """Whether a name is a parameter that the call leaves at None, and that nothing in the function changes."""
-        return (
-            isinstance(node, cst.Name)
-            and node.value in frame.absent
-            and len(self.names.bindings(node.value, node)) == 1
-        )
+    def _default(self, node: cst.BaseExpression, frame: StackFrame) -> str:
+        """The constant at which the call leaves a parameter that a name stands for, if nothing in the function changes it; empty
+        for any other expression."""
+        name = node.value if isinstance(node, cst.Name) and frame.left_out else ""
+        default = dict(frame.left_out).get(name, "")
+        return default if default and len(self.names.bindings(name, node)) == 1 else ""
 
     def _asked_dtype(self, asked: DType, comparison: cst.ComparisonTarget, frame: StackFrame) -> bool | None:
         given = self.evaluate(comparison.comparator, frame)

@@ -188,7 +188,7 @@ class Functions(ArgumentPassing):
             arguments = NO_ARGUMENTS if self.contexts.is_wrapped(node) else arguments
         self.bind(node, function, arguments, inner)
         given = inner.variables
-        held = (*given, *map(told, given.values()), inner.absent)
+        held = (*given, *map(told, given.values()), inner.left_out)
         key: _Key = (node, function.bound, parent, *held, inner.regions, inner.loss)
         if key in self._results:  # what it does to its operands was filed the first time
             return self._results[key]

@@ -143,7 +143,7 @@ class ObjectClasses:
             values = [member for value in values for member in displayed(value)]
         found: set[ClassInfo | None] = set()
         for value in values:
-            made = self._made(value, abroad, _MAX_CALLS) if isinstance(value, cst.Call) else set()
+            made = self._made(value, abroad, min(names, _MAX_CALLS)) if isinstance(value, cst.Call) else set()
             if any(each is not None and is_torchs(each) for each in made):
                 made = {self._classes.instance_of(value, abroad)}
             made = made or (self._named(value, abroad) if self._param(instance) is None else set())
