@@ -40,7 +40,7 @@ def may_be_float32(file: File, found: Found, step: cst.CSTNode | None) -> bool:
 
 def _tests_around(file: File, place: cst.CSTNode) -> Iterator[cst.BaseExpression]:
     for above in file.tree.ancestors(place):
-        if isinstance(above, (cst.If, cst.IfExp)):
+        if isinstance(above, (cst.If, cst.IfExp)) and file.tree.text(above.test) not in ("True", "False"):
             yield above.test
 
 
