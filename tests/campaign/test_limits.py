@@ -237,7 +237,7 @@ def train(batches, amp):
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer_d, 100)
     train_one_epoch(model, optimizer, scaler, scheduler, batches)
 """,
-    "scaler_of_other_settings": _MADE.replace(", enabled=amp", "")
+    "scaler_of_other_settings": _MADE
     + """
     for batch in batches:
         with torch.autocast("cpu", dtype=torch.float16):
