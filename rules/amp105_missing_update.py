@@ -205,13 +205,18 @@ def consequence(file: File, found: Found) -> str:
 
 
 def is_updated_around(file: File, found: Found) -> bool:
-    """Whether a function that calls the one with the step updates the same scaler: another update in the middle of its passes
-    would change the scale of some of them."""
+    """Whether a function that calls the one with the step, or another method of the same object, updates the same scaler: one
+    more update in the middle of its passes would change the scale of some of them."""
     home, scaler = file.tree.enclosing(found.node, cst.FunctionDef), file.tree.text(found.node).partition(".step")[0]
-    callers = file.flow.calls_of(home) if isinstance(home, cst.FunctionDef) else []
-    around = {id(each): each for call in callers if (each := file.tree.enclosing(call, cst.FunctionDef)) is not None}
-    calls = (call for each in around.values() for call in file.tree.inside(each, cst.Call))
-    return any(file.tree.text(call.func) == f"{scaler}.update" for call in calls)
+    places: list[cst.CSTNode | None] = [
+        file.tree.enclosing(call, cst.FunctionDef)
+        for call in (file.flow.calls_of(home) if isinstance(home, cst.FunctionDef) else ())
+    ]
+    if scaler.startswith("self."):
+        places.append(file.tree.enclosing(found.node, cst.ClassDef))
+    calls = (call for place in places if place is not None for call in file.tree.inside(place, cst.Call))
+    updates = (call for call in calls if file.tree.text(call.func) == f"{scaler}.update")
+    return any(file.tree.enclosing(each, cst.FunctionDef) is not home for each in updates)
 
 
 def mend(file: File, found: Found) -> Fix | None:
