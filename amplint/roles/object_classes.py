@@ -237,8 +237,10 @@ class ObjectClasses:
         return None if info is None or any(map(is_only_announced, info.methods.values())) else info
 
     def _noted(self, instance: cst.BaseExpression, abroad: bool) -> ClassInfo | None:
-        """The class of modules that a local name is annotated with where it is assigned: `task: Task = self.task`. What a schedule
-        or an optimizer does, its role tells."""
+        """The class of modules that a local name is annotated with where it is assigned: `task: Task = self.task`.
+
+        What a schedule or an optimizer does, its role tells.
+        """
         bindings = self._names.bindings(instance.value, instance) if type(instance) is cst.Name else []
         assigns = [self._tree.parent(each.node) for each in bindings if each.node is not None]
         noted = assigns[0] if len(assigns) == len(bindings) == 1 else None
