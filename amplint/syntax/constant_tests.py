@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import libcst as cst
 
@@ -62,7 +63,13 @@ class ConstantTests:
         found = self._bindings(name.value, name)
         value = found[0].value if len(found) == 1 and not isinstance(found[0].node, cst.Param) else None
         at_home = value is not None and self._tree.function(value) is self._tree.function(name)
-        return self.truth(value, hops - 1) if value is not None and at_home else None
+        return self.truth(value, hops - 1) if value is not None and at_home and name.value not in self._shared else None
+
+    @cached_property
+    def _shared(self) -> frozenset[str]:
+        """The names of the module that functions assign."""
+        statements = self._tree.find(cst.Global)
+        return frozenset(item.name.value for each in statements for item in each.names)
 
     def leave_out(self, node: cst.CSTNode) -> bool:
         """Whether a node stands in a branch that is never taken.

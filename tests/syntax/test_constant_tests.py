@@ -47,6 +47,19 @@ def train(loader, given=False):
     assert known.truth(asked.test) is truth
 
 
+def test_a_name_that_a_function_shares_is_no_constant() -> None:
+    known, [asked] = constants_of("""
+flag = False
+def switch():
+    global flag
+    flag = True
+switch()
+if flag:
+    train()
+""")
+    assert known.truth(asked.test) is None
+
+
 def test_branches_that_are_never_taken_are_left_out() -> None:
     known, [never, always] = constants_of("""
 def train():
