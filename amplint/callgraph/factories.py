@@ -100,9 +100,11 @@ def own_methods(
     if not isinstance(called, ast.Attribute) or spelling_of(called.value) != "self":
         return []
     owner = definitions.class_around(path, scope)
-    own = definitions.method(owner, called.attr) if owner is not None else None
-    if owner is None or (own is not None and not _is_announced(own)):
-        return [] if own is None or owner is None or subclasses.replaces(owner, called.attr) else [own]
+    if owner is None:
+        return []
+    own = definitions.method(owner, called.attr)
+    if own is not None and not _is_announced(own):
+        return [] if subclasses.replaces(owner, called.attr) else [own]
     below = [definitions.method(each, called.attr) for each in subclasses.overriding(owner, called.attr)]
     return [each for each in below if each is not None]
 

@@ -29,6 +29,7 @@ from amplint.model.records import changed
 from amplint.model.torch import precision
 from amplint.roles.autocast_contexts import Contexts
 from amplint.roles.user_options import is_number_option
+from amplint.syntax.constant_tests import combined
 from amplint.syntax.names import Names, dotted
 from amplint.syntax.tree import Tree
 
@@ -146,7 +147,7 @@ class Expressions(ValueParts, ABC):
         """
         if type(test) is cst.BooleanOperation:
             is_or = type(test.operator) is cst.Or
-            return _combined(self.asked(test.left, frame), self.asked(test.right, frame), decisive=is_or)
+            return combined(self.asked(test.left, frame), self.asked(test.right, frame), decisive=is_or)
         if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
             answer = self.asked(test.expression, frame)
             return None if answer is None else not answer
@@ -232,10 +233,3 @@ def _is_none(comparison: cst.ComparisonTarget) -> bool | None:
         return None
     same = isinstance(comparison.operator, (cst.Is, cst.Equal))
     return same or (False if isinstance(comparison.operator, (cst.IsNot, cst.NotEqual)) else None)
-
-
-def _combined(one: bool | None, other: bool | None, *, decisive: bool) -> bool | None:
-    """The answer to two tests joined by `or` (for which yes is decisive), or by `and` (for which no is)."""
-    if decisive in (one, other):
-        return decisive
-    return None if None in (one, other) else not decisive

@@ -43,9 +43,7 @@ class ConstantTests:
                 truth = self.truth(part, hops)
                 return None if truth is None else not truth
             case cst.BooleanOperation(left=left, operator=operator, right=right):
-                decisive = isinstance(operator, cst.Or)
-                sides = self.truth(left, hops), self.truth(right, hops)
-                return decisive if decisive in sides else None if None in sides else not decisive
+                return combined(self.truth(left, hops), self.truth(right, hops), decisive=isinstance(operator, cst.Or))
             case cst.Name() if hops:
                 return self._of_name(test, hops)
         return None
@@ -85,3 +83,16 @@ class ConstantTests:
                     return True
             below = above
         return False
+
+
+def combined(one: bool | None, other: bool | None, *, decisive: bool) -> bool | None:
+    """The answer to two tests that are joined by `or` or by `and`; None where it is not known.
+
+    Args:
+        one: the answer to the first.
+        other: the answer to the second.
+        decisive: the answer of one that decides: yes for `or`, no for `and`.
+    """
+    if decisive in (one, other):
+        return decisive
+    return None if None in (one, other) else not decisive

@@ -27,8 +27,7 @@ def may_be_float32(file: File, found: Found, step: cst.CSTNode | None) -> bool:
         found: the backward pass without a scaler.
         step: the step that takes its gradients.
     """
-    scaled = [node for node in found.at_home(Scale) if node is not None]
-    places = [each for each in (found.node, step, *scaled) if each is not None]
+    places = [found.node, *([step] if step is not None else []), *found.at_home(Scale)]
     tests = {id(test): test for place in places for test in _tests_around(file, place)}
     switched = any(
         (switch := file.contexts.switch(region)) is not None and file.tree.text(switch) != "True"
