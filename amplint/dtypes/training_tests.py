@@ -42,7 +42,7 @@ def is_without_gradients(side: cst.BaseSuite, contexts: Contexts) -> bool:
 
 
 def _only_calls(statement: cst.CSTNode) -> bool:
-    return isinstance(statement, cst.SimpleStatementLine) and all(isinstance(each, cst.Expr) for each in statement.body)
+    return type(statement) is cst.SimpleStatementLine and all(type(each) is cst.Expr for each in statement.body)
 
 
 def _records_none(node: cst.With, contexts: Contexts) -> bool:
@@ -52,9 +52,9 @@ def _records_none(node: cst.With, contexts: Contexts) -> bool:
 
 def _rules_out(test: cst.BaseExpression, truth: bool, names: Names) -> bool:
     """Whether the module is not being trained where a test comes out as said."""
-    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+    if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
         return _rules_out(test.expression, not truth, names)
-    if isinstance(test, cst.BooleanOperation):
+    if type(test) is cst.BooleanOperation:
         sides = (_rules_out(side, truth, names) for side in (test.left, test.right))
         return any(sides) if isinstance(test.operator, cst.And) == truth else all(sides)
     bound = names.bindings(test.value, test) if type(test) is cst.Name and not truth else []

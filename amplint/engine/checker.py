@@ -85,7 +85,8 @@ def check_entered(
     if own and (suppresses(data) or any(isinstance(each, ObjectElsewhere) for each in entered)):
         return check_source(source, settings, path, None, entered)
     rules = [rule for rule in heeding(data, before) if own or rule.entered]
-    report = check_source(source, settings, path, rules, entered)
+    # Callers change nothing about what the file states; a report that awaits something is on a file that was not parsed.
+    report = check_source(source, settings, path, rules, entered, with_facts=not own or bool(before.awaits))
     if not own and (report.error or any(diagnostic.code == SYNTAX_ERROR for diagnostic in report.diagnostics)):
         return FileReport(before.path, entered=entered)
     codes = {rule.code for rule in rules}
@@ -114,6 +115,7 @@ def check_source(
     path: Path,
     rules: Sequence[RuleInfo] | None = None,
     entered: tuple[FromElsewhere, ...] = (),
+    with_facts: bool = True,
 ) -> FileReport:
     """As `check_bytes`, for text.
 
@@ -123,6 +125,7 @@ def check_source(
         path: where it lies, for settings that depend on that.
         rules: those that may run; all of them when it is None.
         entered: how other files enter its functions.
+        with_facts: whether the report has the facts that the file states to the whole run.
     """
     # Most files get no further than the gate.
     from amplint.engine.linter import lint_source
@@ -133,7 +136,7 @@ def check_source(
     running = [rule for rule in (index if rules is None else rules) if rule.code in active]
     if not entered:
         running = called_for(running, source.text.encode())
-    report = lint_source(with_location(source, settings, path, entered), running, settings.torch)
+    report = lint_source(with_location(source, settings, path, entered), running, settings.torch, with_facts)
     if report.error and not report.diagnostics:
         return report
     selected = [diagnostic for diagnostic in report.diagnostics if diagnostic.code in active]

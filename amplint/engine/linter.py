@@ -31,7 +31,9 @@ _LINE_WIDTH = 200
 """Characters that a line about a crash may have, with the name of the file."""
 
 
-def lint_source(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int] = (2, 3)) -> FileReport:
+def lint_source(
+    source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int] = (2, 3), with_facts: bool = True
+) -> FileReport:
     """Everything the rules find in one file, in order of place; suppression comments are not looked at here.
 
     A syntax error is a diagnostic (AMP900). A rule that crashes is the report's `error`, beside the findings of the others; a
@@ -41,17 +43,18 @@ def lint_source(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[i
         source: the text, and where it lies.
         rules: those that run; of which only the `RuleInfo` is given are imported when the file turns out to need them.
         torch: the oldest PyTorch (major, minor) that the project supports.
+        with_facts: whether the report has the facts that the file states to the whole run.
     """
     try:
         with limits.bounded():
-            return _lint(source, rules, torch)
+            return _lint(source, rules, torch, with_facts)
     except limits.TooCostly as problem:
         return FileReport(source.path, error=f"{problem}; not checked")
     except limits.TextTooLong:
         return FileReport(source.path, error=_TOO_LONG)
 
 
-def _lint(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int]) -> FileReport:
+def _lint(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int], with_facts: bool) -> FileReport:
     triggers = {word for rule in rules for word in (*rule.triggers, *rule.keeps)}
     try:
         module = gate.parse(source.text)
@@ -66,7 +69,7 @@ def _lint(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, in
         return FileReport(source.path, error=_TOO_DEEP)
     if has_long_name(module, source.text):
         return FileReport(source.path, error=_TOO_LONG)
-    return _check(source, rows, module, rules, torch)
+    return _check(source, rows, module, rules, torch, with_facts)
 
 
 def _check(
@@ -75,6 +78,7 @@ def _check(
     module: ast.Module,
     rules: Sequence[Rule | RuleInfo],
     torch: tuple[int, int],
+    with_facts: bool,
 ) -> FileReport:
     import libcst  # not at the top: most files are settled before a parse, and libcst is slow to import
 
@@ -87,7 +91,7 @@ def _check(
     try:
         file = File(Tree(source, rows, module), torch)
         found += _found(file, rules, crashes)
-        says = file.says | driven.stated(file)
+        says = file.says | driven.stated(file) if with_facts else frozenset[str]()
         gives = _given(file, rules)
         if file.may_be_driven:
             known = {(each.code, each.range) for each in found}

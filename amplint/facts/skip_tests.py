@@ -17,7 +17,7 @@ from amplint.model import vocabulary
 from amplint.model.records import frozen
 from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.bindings import targets
-from amplint.syntax.nodes import within
+from amplint.syntax.nodes import is_statement, within
 from amplint.syntax.value_uses import How
 from amplint.syntax.words import words
 
@@ -154,9 +154,7 @@ def _does_more_than_tell(body: cst.CSTNode) -> bool:
 
 
 def _small(body: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    for node in within(body):
-        if isinstance(node, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
-            yield node
+    return filter(is_statement, within(body))
 
 
 def _tells(statement: cst.CSTNode) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 import libcst as cst
 
@@ -24,6 +24,9 @@ _WORTH_FOLLOWING = re.compile(
     re.IGNORECASE,
 )
 """A call in which no word says that it has to do with training is not followed into another file."""
+
+_CALLED = ("__call__", "forward")
+"""The methods that run when an object is called, whatever it is called by."""
 
 
 @frozen
@@ -68,6 +71,7 @@ class Callees:
         self.objects = ObjectClasses(tree, names, classes, imports, roles)
         self._enter = enter
         self._known: dict[tuple[int, int, bool], tuple[cst.Call, Callee | None]] = {}
+        self._callers: dict[int, tuple[cst.FunctionDef, list[cst.Call]]] = {}
         self._choices: dict[int, tuple[cst.Call, tuple[cst.IfExp, tuple[cst.Call, cst.Call]] | None]] = {}
 
     def of(self, call: cst.Call, inside: cst.CSTNode | None = None, wherever: bool = False) -> Callee | None:
@@ -128,16 +132,20 @@ class Callees:
 
     def callers(self, function: cst.CSTNode | None) -> list[cst.Call]:
         """The calls in the file that run a function, from outside of it."""
-        return self._callers.get(function, [])
+        if not isinstance(function, cst.FunctionDef):
+            return []
+        known = self._callers.get(id(function))
+        if known is None:
+            known = self._callers[id(function)] = function, [*self._found_callers(function)]
+        return known[1]
 
-    @cached_property
-    def _callers(self) -> dict[cst.CSTNode | None, list[cst.Call]]:
-        found: dict[cst.CSTNode | None, list[cst.Call]] = {}
-        for call in self._tree.find(cst.Call):
+    def _found_callers(self, function: cst.FunctionDef) -> Iterator[cst.Call]:
+        name = function.name.value
+        is_called_so = name not in _CALLED and self._tree.root(function) is self._tree.module
+        for call in self._roles.flow.calls(name) if is_called_so else self._tree.find(cst.Call):
             callee = self.of(call)
-            if callee is not None and callee.node is not self._tree.enclosing(call, cst.FunctionDef):
-                found.setdefault(callee.node, []).append(call)
-        return found
+            if callee is not None and callee.node is function is not self._tree.enclosing(call, cst.FunctionDef):
+                yield call
 
     def _of(self, call: cst.Call, inside: cst.CSTNode, abroad: bool) -> Callee | None:
         func = call.func
@@ -145,7 +153,7 @@ class Callees:
             found = self._named(func, inside, abroad)
             if found is not None:
                 return found
-            return self._instance_method(func, ("__call__", "forward"), func.value, abroad)
+            return self._instance_method(func, _CALLED, func.value, abroad)
         if isinstance(func, cst.Attribute):
             return self._attribute(func, inside, abroad)
         return None
@@ -176,7 +184,7 @@ class Callees:
             found = owner.method(method)
             if found is not None:
                 return self._callee(found, "self")
-            return self._instance_method(func, ("__call__", "forward"), f"self.{method}", abroad)
+            return self._instance_method(func, _CALLED, f"self.{method}", abroad)
         if owner is not None and isinstance(base, cst.Call) and path_of(base.func) == "super":
             parents = [info.method(method) for info in owner.bases]
             found = next((parent for parent in parents if parent is not None), None)

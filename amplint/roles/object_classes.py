@@ -223,7 +223,7 @@ class ObjectClasses:
     def _param(self, node: cst.BaseExpression) -> cst.Param | None:
         """The parameter that a name stands for, also where the function gives it another value."""
         bindings = self._names.bindings(node.value, node) if type(node) is cst.Name else []
-        params = [each.node for each in bindings if isinstance(each.node, cst.Param)]
+        params = [each.node for each in bindings if type(each.node) is cst.Param]
         return params[0] if len(params) == 1 else None
 
     def _annotated(self, instance: cst.BaseExpression, abroad: bool) -> ClassInfo | None:

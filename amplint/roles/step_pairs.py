@@ -205,10 +205,9 @@ class Steppers:
 
 def _unless_left_out(value: cst.BaseExpression) -> cst.BaseExpression:
     """What an argument is if it is not None: `scaler` of `scaler if fp16 else None`."""
-    match value:
-        case cst.IfExp(body=body, orelse=cst.Name(value="None")) | cst.IfExp(body=cst.Name(value="None"), orelse=body):
-            return body
-    return value
+    sides = [value.body, value.orelse] if type(value) is cst.IfExp else [value]
+    told = [each for each in sides if path_of(each) != "None"]
+    return told[0] if len(told) == 1 else value
 
 
 def steps_itself(function: cst.FunctionDef, name: str) -> bool:

@@ -53,7 +53,7 @@ def spelling(call: cst.CSTNode | None) -> tuple[cst.BaseExpression, cst.BaseExpr
 def literal_key(node: cst.CSTNode | None) -> str:
     """The text of a literal key, of an element of a display or in brackets; empty for anything else."""
     key = index_of(node) if type(node) is cst.Subscript else node
-    return key.value.strip("'\"") if isinstance(key, cst.SimpleString) else ""
+    return key.value.strip("'\"") if type(key) is cst.SimpleString else ""
 
 
 def asked_element(node: cst.CSTNode) -> tuple[cst.BaseExpression, str] | None:
@@ -71,7 +71,7 @@ def asked_element(node: cst.CSTNode) -> tuple[cst.BaseExpression, str] | None:
 def index_of(node: cst.Subscript) -> cst.BaseExpression | None:
     """What stands in brackets; None for several indexes, and for a slice."""
     first = node.slice[0].slice
-    return first.value if len(node.slice) == 1 and isinstance(first, cst.Index) else None
+    return first.value if len(node.slice) == 1 and type(first) is cst.Index else None
 
 
 def computed_attribute(call: cst.CSTNode) -> tuple[cst.BaseExpression, str] | None:
@@ -95,10 +95,10 @@ def computed_attribute(call: cst.CSTNode) -> tuple[cst.BaseExpression, str] | No
 def option_key(node: cst.CSTNode) -> str:
     """The name of what is asked for by a literal key: of `cfg["amp"]`, `cfg.get("amp")` and `getattr(args, "amp", False)`; else
     empty."""
-    if isinstance(node, cst.Subscript):
+    if type(node) is cst.Subscript:
         return literal_key(node)
     key = {"get": 0, "getattr": 1}.get(called_name(node))
-    if not isinstance(node, cst.Call) or key is None or len(node.args) <= key:
+    if type(node) is not cst.Call or key is None or len(node.args) <= key:
         return ""
     return literal_key(node.args[key].value)
 
@@ -118,7 +118,7 @@ def element_of(holder: cst.BaseExpression, asked: cst.BaseExpression) -> cst.Bas
         holder: what may be a display.
         asked: what names an element of it, or all of it.
     """
-    key = literal_key(asked) if isinstance(asked, cst.Subscript) and isinstance(holder, cst.Dict) else ""
+    key = literal_key(asked) if type(asked) is cst.Subscript and type(holder) is cst.Dict else ""
     if not key or any(isinstance(each, cst.StarredDictElement) for each in cst.ensure_type(holder, cst.Dict).elements):
         return holder
     return next((each.value for name, each in elements(holder) if name == key), holder)
@@ -131,8 +131,8 @@ def may_hold(holder: cst.BaseExpression, asked: cst.BaseExpression) -> bool:
         holder: what may be a display.
         asked: what names an element of it, or all of it.
     """
-    key = literal_key(asked) if isinstance(asked, cst.Subscript) else ""
-    shown = holder.elements if isinstance(holder, cst.Dict) else ()
+    key = literal_key(asked) if type(asked) is cst.Subscript else ""
+    shown = holder.elements if type(holder) is cst.Dict else ()
     keys = [literal_key(each.key) if isinstance(each, cst.DictElement) else "" for each in shown]
     return not (key and keys and all(keys)) or key in keys
 

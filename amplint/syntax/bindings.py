@@ -97,7 +97,9 @@ def targets(statement: cst.CSTNode) -> list[cst.BaseExpression]:
     """What an assignment, a change or a `:=` gives a value to."""
     if type(statement) is cst.Assign:
         return [each.target for each in statement.targets]
-    return [statement.target] if isinstance(statement, (cst.AnnAssign, cst.AugAssign, cst.NamedExpr)) else []
+    if type(statement) is cst.AnnAssign or type(statement) is cst.AugAssign or type(statement) is cst.NamedExpr:
+        return [statement.target]
+    return []
 
 
 def unpacked(target: cst.Tuple | cst.List, value: cst.BaseExpression | None) -> Sequence[cst.BaseExpression | None]:

@@ -54,8 +54,7 @@ def _called(statement: cst.CSTNode) -> cst.Call | None:
     """The call of a method that a statement consists of, or whose answer it keeps."""
     match statement:
         case cst.SimpleStatementLine(body=[cst.Expr(value=value) | cst.Assign(value=value)]):
-            is_method = isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute)
-            return cst.ensure_type(value, cst.Call) if is_method else None
+            return value if type(value) is cst.Call and type(value.func) is cst.Attribute else None
     return None
 
 

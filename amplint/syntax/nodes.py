@@ -40,6 +40,16 @@ def is_expression(node: cst.CSTNode) -> TypeGuard[cst.BaseExpression]:
     return _is_expression(type(node))
 
 
+def is_statement(node: cst.CSTNode) -> TypeGuard[cst.BaseSmallStatement | cst.BaseCompoundStatement]:
+    """Whether a node is a statement, small or compound, and not the line of small ones; cheaper than `isinstance`."""
+    return _is_statement(type(node))
+
+
+@cache
+def _is_statement(kind: type[cst.CSTNode]) -> bool:
+    return issubclass(kind, (cst.BaseSmallStatement, cst.BaseCompoundStatement))
+
+
 @cache
 def _is_expression(kind: type[cst.CSTNode]) -> bool:
     return issubclass(kind, cst.BaseExpression)

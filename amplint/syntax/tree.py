@@ -205,7 +205,28 @@ class Tree:
 
     def function(self, node: cst.CSTNode) -> cst.FunctionDef | cst.Lambda | None:
         """The function or lambda that a node stands in; None at the top of a module."""
-        return self.enclosing(node, cst.FunctionDef, cst.Lambda)  # type: ignore[return-value]
+        order, (starts, spans) = self._order[id(node)], self.home(node)._functions
+        index: int | None = bisect_left(starts, order) - 1
+        while index is not None and index >= 0:
+            last, function, index = spans[index]
+            if order <= last:
+                return function
+        return None
+
+    @cached_property
+    def _functions(self) -> tuple[list[int], list[tuple[int, cst.FunctionDef | cst.Lambda, int | None]]]:
+        """The numbers of the functions and lambdas of this file; for each the number of the last node in it, itself, and the
+        index of the one around it."""
+        found: list[cst.FunctionDef | cst.Lambda] = [*self.find(cst.FunctionDef), *self.find(cst.Lambda)]
+        found.sort(key=self.order)
+        spans: list[tuple[int, cst.FunctionDef | cst.Lambda, int | None]] = []
+        around: list[int] = []
+        for index, each in enumerate(found):
+            while around and spans[around[-1]][0] < self.order(each):
+                around.pop()
+            spans.append((self.order(_last(each)), each, around[-1] if around else None))
+            around.append(index)
+        return [self.order(each) for each in found], spans
 
     @cached_property
     def python(self) -> ast.Module:

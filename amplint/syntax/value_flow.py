@@ -45,6 +45,7 @@ class ValueFlow(ValueUses):
         self._names, self._classes, self._imports = names, classes, imports
         self._arguments = arguments
         self._mentions: dict[cst.Module, dict[tuple[cst.CSTNode | None, str], list[cst.BaseExpression]]] = {}
+        self._changes: dict[cst.Module, dict[tuple[cst.CSTNode | None, str], list[Changing]]] = {}
 
     def calls(self, name: str) -> list[cst.Call]:
         """The calls in the file of what goes by a name, on whatever object."""
@@ -112,7 +113,7 @@ class ValueFlow(ValueUses):
             path: the access path of the variable.
             at: any node in the function.
         """
-        return [each for each in self._changing(path, at) if not isinstance(each, cst.AugAssign)]
+        return [each for each in self._changing(path, at) if type(each) is not cst.AugAssign]
 
     def changes(self, path: str, at: cst.CSTNode) -> list[cst.AugAssign]:
         """The statements of one function that add to a variable, multiply it, and so on.
@@ -121,14 +122,23 @@ class ValueFlow(ValueUses):
             path: the access path of the variable.
             at: any node in the function.
         """
-        return [each for each in self._changing(path, at) if isinstance(each, cst.AugAssign)]
+        return [each for each in self._changing(path, at) if type(each) is cst.AugAssign]
 
-    def _changing(self, path: str, at: cst.CSTNode) -> Iterator[Changing]:
-        for node in self.mentions(path, at):
-            above = self._tree.parent(node)
-            above = self._tree.parent(above) if isinstance(above, cst.AssignTarget) else above
-            if isinstance(above, Changing) and node in targets(above):
-                yield above
+    def _changing(self, path: str, at: cst.CSTNode) -> list[Changing]:
+        root = self._tree.root(at)
+        if root not in self._changes:
+            self._changes[root] = self._changes_in(root)
+        return self._changes[root].get((self._tree.function(at), path), [])
+
+    def _changes_in(self, root: cst.Module) -> dict[tuple[cst.CSTNode | None, str], list[Changing]]:
+        """What assigns to a whole variable, or changes it, by function and access path."""
+        found: dict[tuple[cst.CSTNode | None, str], list[Changing]] = {}
+        kinds: tuple[type[Changing], ...] = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.NamedExpr)
+        statements = [each for kind in kinds for each in self._tree.find(kind, around=root)]
+        pairs = [(target, each) for each in statements for target in targets(each) if path_of(target)]
+        for target, each in sorted(pairs, key=lambda pair: self._tree.order(pair[0])):
+            found.setdefault((self._tree.function(target), path_of(target)), []).append(each)
+        return found
 
     def put(self, path: str, at: cst.CSTNode) -> Iterator[tuple[cst.Subscript, cst.BaseExpression]]:
         """The elements of a variable that its function assigns, `path[key] = value`: each with its value.
@@ -139,9 +149,9 @@ class ValueFlow(ValueUses):
         """
         for node in self.mentions(path, at):
             element = self._tree.parent(node)
-            target = self._tree.parent(element) if isinstance(element, cst.Subscript) else None
-            assign = self._tree.parent(target) if isinstance(target, cst.AssignTarget) else None
-            if isinstance(element, cst.Subscript) and element.value is node and isinstance(assign, cst.Assign):
+            target = self._tree.parent(element) if type(element) is cst.Subscript else None
+            assign = self._tree.parent(target) if type(target) is cst.AssignTarget else None
+            if type(element) is cst.Subscript and element.value is node and type(assign) is cst.Assign:
                 yield element, assign.value
 
     # -- backwards -------------------------------------------------------------------------------------------------
