@@ -1,11 +1,12 @@
 """Measure amplint against TorchFix, flake8 and ruff on folders of real code, in one run on one machine.
 
     python benchmarks/compare.py FOLDER... [--repositories CACHE [--mirrors FOLDER]] [--runs N] [--only TOOL ...]
-                                 [--skip TOOL ...] [--python EXE] [--markdown]
+                                 [--skip TOOL ...] [--before REVISION] [--python EXE] [--markdown]
 
 The folders are one tree (packages, as `real_code/fetch.py` unpacks them); with `--repositories` real training repositories,
 pinned in `repositories.py`, are a second one. CACHE is where they are laid out: fetched by git, or taken from the bare
-repositories in the folder that `--mirrors` names.
+repositories in the folder that `--mirrors` names. With `--before` an earlier revision of amplint runs in turn with today's:
+what one change costs is too little to be seen, and what many of them cost together is not.
 
 `--python` names an interpreter that has amplint installed. The other tools are installed, at pinned versions, into virtual
 environments of their own under `--work-dir`: TorchFix wants an old LibCST, and flake8 must not load amplint's plugin. Runs
@@ -27,6 +28,7 @@ import tempfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from earlier import install
 from measuring import BenchmarkError, Sample, ask, commands, compile_modules, middle, run
 from repositories import REPOSITORIES, RepositoryError, lay_out
 
@@ -41,6 +43,16 @@ RATIOS = {
     "repositories: amplint cold CPU / ruff ALL CPU": ("amplint-cold", "ruff-ALL", "cpu_s", 1, "at most 0.6"),
     "repositories: amplint warm wall / ruff F wall": ("amplint-warm", "ruff-F", "wall_s", 1, "at most 0.7"),
     "repositories: TorchFix CPU / amplint cold CPU": ("torchfix", "amplint-cold", "cpu_s", 1, "at least 80"),
+    **{
+        f"{tree}: amplint cold CPU / that of the earlier revision": (
+            "amplint-cold",
+            "amplint-before",
+            "cpu_s",
+            1,
+            "at most 1.05",
+        )
+        for tree in ("packages", "repositories")
+    },
     f"growth: CPU of {TIMES} copies / {TIMES} times that of one": ("copies", "one", "cpu_s", TIMES, "at most 1.05"),
     "growth: peak memory of the copies / that of one": ("copies", "one", "peak_mb", 1, "under 300 MB"),
     "one file: amplint on a clean one, CPU / import click CPU": ("one-file", "import-click", "cpu_s", 1, "at most 1.5"),
@@ -178,6 +190,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--one-file-runs", type=int, default=15, help="alternating runs on one file (default: 15)")
     parser.add_argument("--only", action="extend", nargs="+", choices=TOOLS, metavar="TOOL", help=", ".join(TOOLS))
     parser.add_argument("--skip", action="extend", nargs="+", choices=TOOLS, default=[], metavar="TOOL")
+    parser.add_argument("--before", metavar="REVISION", help="an earlier revision of amplint, to be timed in turn")
     parser.add_argument("--python", default=sys.executable, help="an interpreter that has amplint installed")
     parser.add_argument("--work-dir", type=Path, default=Path(tempfile.gettempdir()) / "amplint-compare")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every sample to FILE")
@@ -198,6 +211,9 @@ def measure(arguments: argparse.Namespace, scratch: Path) -> Report:
     compile_modules(python, work_dir)
     tools = [tool for tool in TOOLS if tool in (arguments.only or TOOLS) and tool not in arguments.skip]
     lines = commands(tools, python, work_dir, scratch / "cache")
+    if arguments.before:
+        earlier = install(arguments.before, python, work_dir)
+        lines["amplint-before"] = [str(earlier), "-m", "amplint", "check", "--isolated", "--no-cache"]
     versions = {
         tool: ask([*line[: 1 + 2 * (line[1:2] == ["-m"])], "--version"], scratch) for tool, line in lines.items()
     }

@@ -69,14 +69,15 @@ def middle(samples: list[Sample], field: str) -> float:
     return float(median(getattr(sample, field) for sample in samples))
 
 
-def prepare(folder: Path, python: str, pins: list[str]) -> None:
-    """Make `folder` a virtual environment that holds the pinned packages, unless it is one."""
+def prepare(folder: Path, python: str, pins: list[str], called: str = "") -> None:
+    """Make `folder` a virtual environment that holds the pinned packages, or what goes by a name, unless it is one."""
     receipt = folder / "installed.txt"
-    if not receipt.is_file() or receipt.read_text(encoding="utf-8") != " ".join(pins):
-        print(f"installing {' '.join(pins)} into {folder}", file=sys.stderr)
+    called = called or " ".join(pins)
+    if not receipt.is_file() or receipt.read_text(encoding="utf-8") != called:
+        print(f"installing {called} into {folder}", file=sys.stderr)
         ask([python, "-m", "venv", "--clear", str(folder)], folder.parent)
         ask([str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", *pins], folder.parent)
-        receipt.write_text(" ".join(pins), encoding="utf-8")
+        receipt.write_text(called, encoding="utf-8")
 
 
 def compile_modules(python: str, work_dir: Path) -> None:

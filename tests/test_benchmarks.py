@@ -77,3 +77,10 @@ def test_what_cannot_be_measured_is_one_line(tmp_path: Path) -> None:
     done = subprocess.run([*command, "--work-dir", "work"], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: git ls-tree: ") and done.stderr.count("\n") == 1
+
+
+def test_a_revision_that_there_is_not_is_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, str(COMPARE), ".", "--before", "no-such-revision", "--only", "amplint-cold"]
+    done = subprocess.run([*command, "--work-dir", "work"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: git rev-parse ") and done.stderr.count("\n") == 1

@@ -170,9 +170,13 @@ def with_number(
     elif dtype == precision.BOOL:
         dtype = precision.INTEGER
     value = number.value
-    if value is None or op not in ("add", "sub", "mul", "div"):
+    is_bounded = value is not None or (op != "div" and math.isfinite(number.reach))
+    if op not in ("add", "sub", "mul", "div") or not is_bounded:
         return operand.derived(node, dtype=dtype, low=-math.inf, high=math.inf)
-    low, high = sorted(interval(op, operand, value, flipped))
+    ends = [end for each in number.bounds for end in interval(op, operand, each, flipped)]
+    low, high = min(ends), max(ends)
+    if value is None:
+        return operand.derived(node, dtype=dtype, low=low, high=high)
     lost, core = operand.lost, node
     if op in ("add", "sub") and not flipped and abs(value) < 1e-2:
         core = operand.core or node
@@ -186,7 +190,9 @@ def with_number(
 def _power(operand: Tensor, number: Number, flipped: bool, region: Region | None, node: cst.CSTNode) -> Tensor:
     result = elementwise("pow", [operand], region, node)
     even = not flipped and number.value is not None and number.value % 2 == 0
-    return changed(result, low=0.0) if flipped or even or operand.low >= 0 else result
+    largest = max(abs(operand.low), abs(operand.high))
+    high = largest**number.value if even and number.value and 0 < number.value < 9 else result.high
+    return changed(result, low=0.0, high=high) if flipped or even or operand.low >= 0 else result
 
 
 def between(op: str, left: Tensor, right: Tensor, region: Region | None, node: cst.CSTNode) -> Tensor:
@@ -239,9 +245,8 @@ def where(left: Value, right: Value, node: cst.CSTNode) -> Value:
     """
     for number, tensor in ((left, right), (right, left)):
         if isinstance(number, Number) and isinstance(tensor, Tensor):
-            value = number.value
-            low, high = (-math.inf, math.inf) if value is None else (min(tensor.low, value), max(tensor.high, value))
-            return tensor.derived(node, low=low, high=high)
+            low, high = number.bounds
+            return tensor.derived(node, low=min(tensor.low, low), high=max(tensor.high, high))
         if isinstance(number, Tensor) and isinstance(tensor, Tensor) and number.zero_dim and not tensor.zero_dim:
             return tensor.derived(node, low=min(number.low, tensor.low), high=max(number.high, tensor.high))
     joined = join_values(left, right)

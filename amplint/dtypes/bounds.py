@@ -27,6 +27,8 @@ def bounds_of(op: str, operand: Tensor) -> tuple[float, float]:
         return (least if operand.low >= 0 else -math.inf), math.inf
     if op == "neg":
         return -operand.high, -operand.low
+    if op == "sqrt" and operand.high >= 0:
+        return 0.0, math.sqrt(operand.high)
     low, high = OPERATORS[op].range if op in OPERATORS else (-math.inf, math.inf)
     return (low, max(operand.high, 0.0)) if op == "relu" else (low, high)
 

@@ -10,6 +10,7 @@ from amplint.dtypes import containers
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.literals import joined
 from amplint.dtypes.module_calls import ModuleCalls
+from amplint.dtypes.python_numbers import computed
 from amplint.dtypes.tensor_calls import MODULES, no_result
 from amplint.dtypes.values import (
     UNKNOWN,
@@ -22,7 +23,6 @@ from amplint.dtypes.values import (
     Instance,
     Items,
     Layer,
-    Number,
     Operation,
     Record,
     Tensor,
@@ -37,7 +37,6 @@ from amplint.syntax.class_info import ClassInfo, is_only_announced
 from amplint.syntax.names import dotted
 from amplint.syntax.option_tests import excluded
 
-_NUMBERS = frozenset({"builtins.len", "builtins.int", "numpy.sqrt", "numpy.prod", "numpy.log"})
 _BACKWARD = re.compile(r"backward$|scaler$")
 
 
@@ -76,8 +75,8 @@ class Calls(ModuleCalls):
             return self._made_record(arguments)
         if module == "torch.nn" and name[:1].isupper():
             return self._layer(name, node, arguments)
-        if module == "math" or meaning in _NUMBERS:
-            return Number(integer=name in ("len", "int"))
+        if (number := computed(meaning, arguments)) is not None:
+            return number
         if module in MODULES:
             return self.torch_call(name, node, arguments, frame)
         return self.passed_on(meaning, node, arguments, frame)

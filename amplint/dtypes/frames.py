@@ -31,6 +31,7 @@ class StackFrame:
         known_tests: the answers to the tests that names stand for, by the identity of what was assigned to them.
         without_amp: what names hold where AMP is off, with what they hold where it is on.
         left_with_amp: whether nothing comes this far where AMP is on.
+        settled: the last of the regions that were asked about, with the one in effect, and whether gradients are recorded.
     """
 
     scope: cst.CSTNode
@@ -46,6 +47,7 @@ class StackFrame:
     known_tests: dict[int, bool | None] = field(default_factory=dict)
     without_amp: dict[str, tuple[Value, Value]] = field(default_factory=dict)
     left_with_amp: bool = False
+    settled: tuple[tuple[Region, ...], Region | None, bool] = ((), None, True)
 
     def lookup(self, name: str) -> Value | None:
         """What a name holds, in this frame or in those around it."""
@@ -94,18 +96,16 @@ class StackFrame:
     @property
     def region(self) -> Region | None:
         """The autocast region in effect: for each device type the innermost decides."""
-        if not self.regions:  # as nearly always; every operation asks
-            return None
-        shadowed: set[str] = set()
-        for region in reversed(self.regions):
-            if region.device == "grad" or region.device in shadowed:
-                continue
-            if _takes_effect(region):
-                return _assumed(region)
-            if region.device == "?":
-                return None
-            shadowed.add(region.device)
-        return None
+        return self._settled[1]
+
+    @property
+    def _settled(self) -> tuple[tuple[Region, ...], Region | None, bool]:
+        if (
+            self.settled[0] is not self.regions
+        ):  # every operation asks, and most stand in the same regions as the last one
+            differentiates = all(region.device != "grad" for region in self.regions)
+            self.settled = self.regions, _in_effect(self.regions), differentiates
+        return self.settled
 
     @property
     def widens(self) -> bool:
@@ -115,7 +115,20 @@ class StackFrame:
     @property
     def differentiates(self) -> bool:
         """Whether gradients are recorded."""
-        return not self.regions or all(region.device != "grad" for region in self.regions)
+        return self._settled[2]
+
+
+def _in_effect(regions: tuple[Region, ...]) -> Region | None:
+    shadowed: set[str] = set()
+    for region in reversed(regions):
+        if region.device == "grad" or region.device in shadowed:
+            continue
+        if _takes_effect(region):
+            return _assumed(region)
+        if region.device == "?":
+            return None
+        shadowed.add(region.device)
+    return None
 
 
 def _takes_effect(region: Region) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import libcst as cst
 
@@ -42,9 +42,8 @@ class ModuleCalls(HigherOrder):
         """Whether something of which nothing is known is a model, as its name says, that is called in a region."""
         if not isinstance(value, Tensor) or value.dtype != precision.UNKNOWN or frame.region is None:
             return False
-        if vocabulary.UNWRAPS.search(called):
-            return False
-        return vocabulary.MODEL.search(called) is not None or called in self._set_in_modes
+        named = _says_model(called)
+        return called in self._set_in_modes if named is None else named
 
     @cached_property
     def _set_in_modes(self) -> frozenset[str]:
@@ -59,3 +58,11 @@ class ModuleCalls(HigherOrder):
         dtype = region.dtype if region is not None else precision.UNKNOWN
         detached = not frame.differentiates
         return Tensor(dtype, made=node, core=node, half_at=node, sure=False, detached=detached)
+
+
+@lru_cache(maxsize=4096)
+def _says_model(called: str) -> bool | None:
+    """Whether a name says that it stands for a model, or for what unwraps one; None where it says neither."""
+    if vocabulary.UNWRAPS.search(called):
+        return False
+    return True if vocabulary.MODEL.search(called) else None

@@ -107,7 +107,7 @@ def asks_about_region(test: cst.Call, region: Region | None, names: Names) -> bo
 
 
 def _asks_for_amp(test: cst.BaseExpression) -> bool:
-    if isinstance(test, cst.Call) and dotted(test.func).rpartition(".")[2] == "is_autocast_enabled":
+    if type(test) is cst.Call and dotted(test.func).rpartition(".")[2] == "is_autocast_enabled":
         return True
     flag = option_key(test) or dotted(test).rpartition(".")[2]
     return any(kind.search(flag) for kind in (vocabulary.AMP_FLAG, vocabulary.UNSCALED_FLAG))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import libcst as cst
 
 from amplint.dtypes import containers
+from amplint.dtypes.branch_sides import BranchSides, Side
 from amplint.dtypes.calls import Calls
 from amplint.dtypes.expressions import BINARY
 from amplint.dtypes.frames import StackFrame
-from amplint.dtypes.precision_tests import lowers, side_that_is_plain, side_with_amp, side_without_amp
-from amplint.dtypes.training_tests import evaluated, is_without_gradients
 from amplint.dtypes.values import (
     UNKNOWN,
     Arguments,
@@ -23,7 +23,7 @@ from amplint.dtypes.values import (
     Value,
 )
 from amplint.model.events import NO_GRAD, Region
-from amplint.syntax.entered_contexts import entered_by, left_behind
+from amplint.syntax.entered_contexts import entered_by, left_behind, may_enter
 
 _BLOCKS = (cst.If, cst.For, cst.While, cst.With, cst.Try, cst.TryStar, cst.Match, cst.FunctionDef)
 _ASKING = frozenset({cst.Comparison, cst.Call, cst.UnaryOperation, cst.BooleanOperation})
@@ -33,6 +33,15 @@ _ASKING = frozenset({cst.Comparison, cst.Call, cst.UnaryOperation, cst.BooleanOp
 class Statements(Calls):
     """Follows statements."""
 
+    @cached_property
+    def _sides(self) -> BranchSides:
+        return BranchSides(self.names, self.contexts)
+
+    @cached_property
+    def _has_stacks(self) -> bool:
+        """Whether the file may enter contexts by a stack that leaves them."""
+        return may_enter(self.tree.source.text)
+
     def run(self, body: cst.BaseSuite, frame: StackFrame) -> None:
         self._run(body.body, frame)
 
@@ -41,7 +50,7 @@ class Statements(Calls):
             if not frame.alive:
                 return
             self.follow(statement, frame)
-            context = entered_by(statement)
+            context = entered_by(statement) if self._has_stacks else None
             region = self.contexts.of(context) if context is not None else None
             if region is not None:
                 following, around = statements[index + 1 :], frame.regions
@@ -101,7 +110,7 @@ class Statements(Calls):
             value = self.assigned(node.value, frame) if node.value is not None else UNKNOWN
             frame.returned += [] if frame.left_with_amp else [value]
             frame.alive = False
-        elif isinstance(node, (cst.Raise, cst.Break, cst.Continue)):
+        elif type(node) is cst.Raise or type(node) is cst.Break or type(node) is cst.Continue:
             frame.alive = False
         elif type(node) is cst.Assert:
             self.evaluate(node.test, frame)
@@ -119,15 +128,13 @@ class Statements(Calls):
             self.record("setitem", Arguments((target.value, node), (base, value)), base, target, frame, True)
 
     def _if(self, node: cst.If, frame: StackFrame) -> None:
-        bodies: list[cst.BaseSuite | None] = []
-        off: dict[cst.BaseSuite | None, Region] = dict.fromkeys(evaluated(node, self.names), NO_GRAD)
+        bodies: list[Side] = []
         branch: cst.If | cst.Else | None = node
         last = node
         while type(branch) is cst.If:
             last = branch
             self.evaluate(branch.test, frame)
             decided = self.asked(branch.test, frame)
-            off.update(filter(None, [side_without_amp(branch, self.contexts)]))
             if decided is not False:
                 bodies.append(branch.body)
             if decided:
@@ -135,20 +142,20 @@ class Statements(Calls):
             branch = branch.orelse
         else:
             bodies = [*bodies, branch.body] if branch is not None else [None, *bodies]
-        lowered = side_with_amp(last, self.contexts)
-        plain = side_that_is_plain(last) if frame.without_amp or lowered is not None else None
-        given_back = len(frame.returned)
+        lowered, plain = self._sides.of_amp(last)
+        plain = plain if frame.without_amp or lowered is not None else None
+        given_back, off = len(frame.returned), self._sides.switched_off(node)
         self._branches(bodies, frame, off, plain, lowered if lowered in bodies else None)
         if lowered is not None and plain is None and self.tree.enclosing(node, *_BLOCKS) is frame.scope:
             frame.left_with_amp = frame.left_with_amp or len(frame.returned) > given_back
 
     def _branches(
         self,
-        bodies: Sequence[cst.BaseSuite | None],
+        bodies: Sequence[Side],
         frame: StackFrame,
-        off: Mapping[cst.BaseSuite | None, Region],
-        plain: cst.BaseSuite | None = None,
-        lowered: cst.BaseSuite | None = None,
+        off: Mapping[Side, Region],
+        plain: Side = None,
+        lowered: Side = None,
     ) -> None:
         """Follow alternatives.
 
@@ -160,9 +167,9 @@ class Statements(Calls):
             lowered: the one that does the same with AMP: what follows is looked at as it runs then.
         """
         before, around = frame.variables, frame.regions
-        results: dict[cst.BaseSuite | None, tuple[dict[str, Value], bool]] = {}
+        results: dict[Side, tuple[dict[str, Value], bool]] = {}
         given_back = list(frame.returned)
-        returned: dict[cst.BaseSuite | None, list[Value]] = {}
+        returned: dict[Side, list[Value]] = {}
         ended: set[Region | None] = set()
         for body in bodies:
             start = frame.plain(before) if body is plain is not None else before
@@ -189,11 +196,11 @@ class Statements(Calls):
         else:
             frame.merge(before, [*going_on.values()])
 
-    def _passed_over(self, bodies: Sequence[cst.BaseSuite | None]) -> list[cst.BaseSuite | None]:
+    def _passed_over(self, bodies: Sequence[Side]) -> list[Side]:
         """The alternatives that only evaluate, where another one lowers precision: what follows is looked at as it trains."""
         sides = [body for body in bodies if body is not None]
-        idle = [body for body in sides if is_without_gradients(body, self.contexts)]
-        trains = any(lowers(body, self.contexts) for body in sides if body not in idle) if idle else False
+        idle = [body for body in sides if self._sides.is_idle(body)]
+        trains = any(self._sides.lowers(body) for body in sides if body not in idle) if idle else False
         return [*idle] if trains else []
 
     def _loop(self, node: cst.For | cst.While, frame: StackFrame) -> None:

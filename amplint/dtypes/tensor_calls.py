@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import libcst as cst
@@ -221,7 +220,7 @@ _NUMPY = ("np.", "numpy.")
 def _created(name: str, node: cst.Call, arguments: Arguments, first: Value | None) -> Tensor:
     made = Tensor(_explicit(arguments) or precision.FLOAT32, made=node)
     if name in ("tensor", "as_tensor", "scalar_tensor") and isinstance(first, Number):
-        low, high = (-math.inf, math.inf) if first.value is None else (first.value, first.value)
+        low, high = first.bounds
         given = arguments.node(0, "data")
         of_numpy = isinstance(given, cst.Call) and path_of(given.func).startswith(_NUMPY)  # of an array, perhaps
         return changed(made, low=low, high=high, zero_dim=not of_numpy)

@@ -38,7 +38,7 @@ def is_without_gradients(side: cst.BaseSuite, contexts: Contexts) -> bool:
         contexts: what the file enters.
     """
     blocks = [each for each in side.body if not _only_calls(each)]
-    return bool(blocks) and all(isinstance(each, cst.With) and _records_none(each, contexts) for each in blocks)
+    return bool(blocks) and all(type(each) is cst.With and _records_none(each, contexts) for each in blocks)
 
 
 def _only_calls(statement: cst.CSTNode) -> bool:

@@ -12,6 +12,7 @@ from amplint.dtypes.assigned_targets import AssignedTargets
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import read, unknown
 from amplint.dtypes.literals import SIZE, item, joined, limit
+from amplint.dtypes.python_numbers import library_number
 from amplint.dtypes.values import (
     UNKNOWN,
     Choice,
@@ -92,6 +93,7 @@ class ValueParts(AssignedTargets, ABC):
                 return DType(_DTYPES[meaning])
             if layers.is_called(meaning):
                 return FromLibrary(meaning)
+            return library_number(meaning)
         return None
 
     def attribute(self, node: cst.Attribute, frame: StackFrame) -> Value:

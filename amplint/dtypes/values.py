@@ -103,10 +103,16 @@ class GradientFlow:
 
 @frozen
 class Number:
-    """A Python number, its value where it is known."""
+    """A Python number: its value where it is known, and how large it can be, whatever its sign, where it is not."""
 
     value: float | None = None
     integer: bool = False
+    reach: float = math.inf
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Between which numbers it lies."""
+        return (-self.reach, self.reach) if self.value is None else (self.value, self.value)
 
 
 @frozen

@@ -55,14 +55,19 @@ def lint_source(
 
 
 def _lint(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int], with_facts: bool) -> FileReport:
-    triggers = {word for rule in rules for word in (*rule.triggers, *rule.keeps)}
+    looking = [rule for rule in rules if not rule.amid or re.search(rule.amid, source.text)]
+    triggers, keeps = (
+        {word for rule in looking for word in rule.triggers},
+        {word for rule in rules for word in rule.keeps},
+    )
     try:
         module = gate.parse(source.text)
     except SyntaxError as error:
         return FileReport(source.path, (_syntax_error(source, error),))
     except gate.TooDeep:
         return FileReport(source.path, error=_TOO_DEEP)
-    rows = relevant_rows(source, module, triggers, source.place.names_entered if source.place else frozenset())
+    entered = source.place.names_entered if source.place else frozenset[str]()
+    rows = relevant_rows(source, module, triggers, entered, keeps)
     if rows is not None and not rows:
         return FileReport(source.path)
     if is_too_deep(module, source.text):

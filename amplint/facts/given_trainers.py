@@ -57,7 +57,7 @@ class GivenTrainers:
     def _taken_by_helpers(self) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
         """The optimizers that helpers of other files are given, and save without a scaler; each with the call."""
         for call in self._tree.find(cst.Call):
-            given = (arg.value for arg in call.args if isinstance(arg.value, cst.Attribute))
+            given = (arg.value for arg in call.args if type(arg.value) is cst.Attribute)
             callee = self._helpers.callee(call) if any(map(self._names_optimizer, given)) else None
             if callee is not None and not self._helpers.keeps_scaler(callee.node):
                 yield from ((call, each) for each in self._helpers.given(call, callee) if self._names_optimizer(each))

@@ -183,7 +183,7 @@ def states_taken(function: cst.FunctionDef) -> Iterator[str]:
 def _loops(function: cst.FunctionDef) -> Iterator[tuple[str, str]]:
     """The loop variables of a function, each with what it goes through."""
     for node in within(function):
-        if isinstance(node, (cst.For, cst.CompFor)):
+        if type(node) is cst.For or type(node) is cst.CompFor:
             for target, through in paired(node.target, node.iter):
                 if isinstance(through, cst.Call) and isinstance(through.func, cst.Attribute):
                     through = through.func.value  # `.keys()`

@@ -29,7 +29,9 @@ _LITERALS = (b"utocast", b"uto_cast", b".unscale_")
 or saves the states of what does, or defines passes of its own; looking for literals is many times faster than for a pattern."""
 
 
-_CONTEXT = r"(?<![a-z])(?:amp|ctx|fp16|half|cast)(?![a-z])|precision|mixed|(?<!null)(?<!app_)context(?!lib|var)"
+_CONTEXT = (
+    r"(?<![a-z])(?:amp|ctx|fp16|half|cast)(?![a-z])|precision|mixed|(?<!null)(?<!app_)(?<!cache_)context(?!lib|var)"
+)
 CONTEXT_NAME = re.compile(_CONTEXT, re.IGNORECASE)
 """What a context is called that may be a region: of such a name, one that is imported and entered is a word of AMP, too."""
 _ENTERED = re.compile(rb"with(?<=\bwith)\b([^\n:]+)")  # letters are found several times faster than a boundary

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from amplint.model import libraries
 from amplint.python_ast.gate import pattern
-from amplint.python_ast.statement_units import StatementUnit, units_of
+from amplint.python_ast.statement_units import StatementUnit, mark_units, units_of
 from amplint.source import Source
 
 _PROTOCOL_WORDS = (
@@ -37,7 +37,11 @@ _SHORT = 40
 
 
 def relevant_rows(
-    source: Source, module: ast.Module, triggers: Iterable[str] = (), entered: frozenset[str] = frozenset()
+    source: Source,
+    module: ast.Module,
+    triggers: Iterable[str] = (),
+    entered: frozenset[str] = frozenset(),
+    keeps: Iterable[str] = (),
 ) -> list[int] | None:
     """The rows of the statements that matter, ascending; empty when none does, None when all do.
 
@@ -52,11 +56,13 @@ def relevant_rows(
         module: its tree.
         triggers: the patterns of the rules that run (`amplint.rule.Rule`).
         entered: the names of the functions, classes and methods that other files enter.
+        keeps: patterns like those, for what matters only in a file in which something else does.
     """
-    data = source.text.encode()
-    units = units_of(source, data, module, sorted(set(triggers)))
-    if not entered and not any(unit.marked or any(method.marked for method in unit.methods) for unit in units):
+    data, units = source.text.encode(), units_of(module)
+    if not mark_units(units, source, data, module, sorted(set(triggers))) and not entered:
         return []
+    if keeps:
+        mark_units(units, source, data, module, sorted({*triggers, *keeps}))
     told = bool(libraries.told_in(data))
     _keep(units, told, entered, frozenset(_STEPPED.findall(source.text)))
     rows: set[int] = set()

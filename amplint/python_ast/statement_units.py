@@ -67,25 +67,37 @@ class StatementUnit:
                 yield part, frozenset(_identifiers(*part.entered))
 
 
-def units_of(source: Source, data: bytes, module: ast.Module, triggers: list[str]) -> list[StatementUnit]:
-    """The units of a file, of which those are marked that hold an identifier of AMP, or of a rule.
+def units_of(module: ast.Module) -> list[StatementUnit]:
+    """The units of a file.
 
     Args:
+        module: its tree.
+    """
+    return [_unit(statement) for statement in module.body]
+
+
+def mark_units(
+    units: list[StatementUnit], source: Source, data: bytes, module: ast.Module, triggers: list[str]
+) -> bool:
+    """Mark the units of a file that hold an identifier of AMP, or of a rule; whether there are any.
+
+    Args:
+        units: the units.
         source: the text.
         data: the same as bytes.
         module: its tree.
-        triggers: the patterns of the rules that run.
+        triggers: the patterns of the rules.
     """
-    units = [_unit(statement) for statement in module.body]
     told = (f"^{word}$" for word in libraries.told_in(data))
     amp = pattern((*AMP_WORDS, *told, *(trigger for trigger in triggers if not _is_text(trigger))))
     telling = frozenset(filter(amp.search, frozenset().union(*(unit.all_words for unit in units)))).union(
         _aliases(module, amp), _contexts(units, module), own_contexts(data)
     )
     rows = _rows_of(source, tuple(each for each in triggers if _is_text(each) and may_trigger(data, each)))
-    for unit in (each for whole in units for each in (whole, *whole.methods)):
+    parts = [each for whole in units for each in (whole, *whole.methods)]
+    for unit in parts:
         unit.marked = not telling.isdisjoint(unit.words) or any(unit.first <= row <= unit.last for row in rows)
-    return units
+    return any(unit.marked for unit in parts)
 
 
 def _unit(statement: ast.stmt) -> StatementUnit:

@@ -144,7 +144,7 @@ class Roles:
 
     def collections(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
         """What loops and comprehensions go through that give a name its values; none if it may get another one elsewhere."""
-        bound = self._names.bindings(node.value, node) if isinstance(node, cst.Name) else []
+        bound = self._names.bindings(node.value, node) if type(node) is cst.Name else []
         loops = [self._tree.enclosing(each.node, cst.For, cst.CompFor) for each in bound if each.node is not None]
         over = [loop for loop in loops if isinstance(loop, (cst.For, cst.CompFor))]
         pairs = [pair for loop in over for pair in paired(loop.target, loop.iter)]

@@ -119,8 +119,8 @@ class UnpackedArguments:
 
 
 def _called(node: cst.CSTNode) -> str:
-    last = node.attr if isinstance(node, cst.Attribute) else node
-    return last.value if isinstance(last, cst.Name) else ""
+    last = node.attr if type(node) is cst.Attribute else node
+    return last.value if type(last) is cst.Name else ""
 
 
 def _as_argument(element: cst.BaseDictElement) -> cst.Arg | None:

@@ -13,6 +13,11 @@ _ENTERS = frozenset({"enter_context", "enter_async_context"})
 _LEAVES = frozenset({"close", "aclose"})
 
 
+def may_enter(text: str) -> bool:
+    """Whether code of some text may enter a context by a stack; without, `entered_by` finds nothing in it."""
+    return any(word in text for word in _ENTERS)
+
+
 def entered_by(statement: cst.CSTNode) -> cst.BaseExpression | None:
     """The context that a statement enters for the rest of its block (`stack.enter_context(region)`), or an `if` on both of its
     sides; None for any other."""
@@ -52,10 +57,9 @@ def _entering(statement: cst.CSTNode) -> cst.Call | None:
 
 def _called(statement: cst.CSTNode) -> cst.Call | None:
     """The call of a method that a statement consists of, or whose answer it keeps."""
-    match statement:
-        case cst.SimpleStatementLine(body=[cst.Expr(value=value) | cst.Assign(value=value)]):
-            return value if type(value) is cst.Call and type(value.func) is cst.Attribute else None
-    return None
+    small = statement.body[0] if type(statement) is cst.SimpleStatementLine and len(statement.body) == 1 else None
+    value = small.value if type(small) is cst.Expr or type(small) is cst.Assign else None
+    return value if type(value) is cst.Call and type(value.func) is cst.Attribute else None
 
 
 def _owner(call: cst.Call) -> str:

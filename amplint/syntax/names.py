@@ -147,9 +147,9 @@ class Names:
 
     def function(self, node: cst.BaseExpression) -> cst.FunctionDef | None:
         """The function of the file that a bare name stands for, if it can be no other."""
-        bound = self.bindings(node.value, node) if isinstance(node, cst.Name) else []
+        bound = self.bindings(node.value, node) if type(node) is cst.Name else []
         found = bound[0].node if len(bound) == 1 else None
-        return found if isinstance(found, cst.FunctionDef) else None
+        return found if type(found) is cst.FunctionDef else None
 
     def from_stars(self, node: cst.Name) -> list[str]:
         """What a name that the file does not bind would be in each module that is imported with a star."""

@@ -10,6 +10,8 @@ from amplint.source import Source
 from amplint.syntax.tree import Tree
 
 HEADER = """\
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import nn
