@@ -208,12 +208,27 @@ def mend(file: File, found: Found) -> Fix | NoFix | None:
     may_be_off = protocol_edits.amp_guards(file, step, backward) and not protocol_edits.always_made(file, found, scaler)
     if may_be_off or protocol_edits.amp_guards(file, backward, step):
         return protocol_edits.MAY_BE_OFF
+    if _is_perhaps_unscaled(file, found, backward):
+        return NoFix("where `unscale_` has run before, a loss that is scaled would be too large")
     text = file.tree.text(scaler)
     edits, unscale = protocol_edits.scale_loss(file, backward, text), _unscale(file, found, step)
     if edits is None or unscale is None:
         return None
     title = f"Scale the loss: `{text}.scale({loss_of(file, found)}).backward()`"
     return Fix(title, protocol_edits.merged(*edits, *unscale, *_dropped(file, found, backward)))
+
+
+def _is_perhaps_unscaled(file: File, found: Found, backward: cst.Call) -> bool:
+    """Whether a backward pass may add to gradients that are unscaled already, and not used yet."""
+    order, home = file.tree.order, file.tree.enclosing(backward, cst.FunctionDef, cst.For, cst.While)
+    steps = [call for call in found.calls(ScalerStep) if order(call) < order(backward)]
+    unscaled = [
+        call
+        for event, call in found.events(Unscale)
+        if event.optimizer == found.hazard.optimizer and order(call) < order(backward)
+        if file.tree.enclosing(call, cst.FunctionDef, cst.For, cst.While) is home
+    ]
+    return any(not any(order(call) < order(step) for step in steps) for call in unscaled)
 
 
 def _unscale(file: File, found: Found, step: cst.Call) -> list[Edit] | None:

@@ -14,7 +14,7 @@ from amplint.callgraph.handed_arguments import Argument, HandedArguments
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.module_values import MAX_HOPS, ModuleValues
 from amplint.callgraph.named_values import Held, Wanted
-from amplint.callgraph.parameters import asked_texts
+from amplint.callgraph.parameters import asked_flags, asked_texts
 from amplint.callgraph.registries import Registries, key
 from amplint.callgraph.subclasses import Subclasses
 from amplint.model.torch import layers
@@ -219,7 +219,8 @@ class HeldValues(ModuleValues):
         for each in [Held(owner)] if owner is not None else self._of(path, call.func, scope, hops=hops + 1):
             if isinstance(each.definition.node, ast.ClassDef):
                 if not (each.made or isinstance(wanted, int)):
-                    yield each._replace(made=True, given=asked_texts(each.definition.node, call))
+                    made = each.definition.node
+                    yield each._replace(made=True, given=asked_texts(made, call), flags=asked_flags(made, call))
             else:
                 with self._texts.given_by(call, each.definition.node) as chooses:
                     returned = [*self._returned(each.definition, wanted, hops + 1)]

@@ -25,6 +25,7 @@ class Held(NamedTuple):
     made: bool = False
     registry: tuple[Path, str] | None = None
     given: tuple[tuple[str, str], ...] = ()
+    flags: tuple[tuple[str, bool], ...] = ()
 
 
 class NamedValues(ABC):

@@ -129,3 +129,30 @@ def asked_texts(node: ast.ClassDef, call: ast.Call) -> tuple[tuple[str, str], ..
     given = [*zip(parameter_names(node), call.args), *((each.arg, each.value) for each in call.keywords)]
     texts = ((name, value.value) for name, value in given if name in asked and isinstance(value, ast.Constant))
     return tuple((name, text) for name, text in texts if name is not None and isinstance(text, str))
+
+
+def asked_flags(node: ast.ClassDef, call: ast.Call) -> tuple[tuple[str, bool], ...]:
+    """The flags that a call gives to those parameters of a constructor that the object keeps, and asks in some branch.
+
+    Args:
+        node: the class.
+        call: makes an object of it.
+    """
+    given = [*zip(parameter_names(node), call.args), *((each.arg, each.value) for each in call.keywords)]
+    flags = [
+        (name, each.value)
+        for name, each in given
+        if isinstance(each, ast.Constant) and isinstance(each.value, bool) and name is not None
+    ]
+    if not flags or any(isinstance(each, ast.Starred) for each in call.args):
+        return ()
+    asked = {
+        each.test.attr for each in ast.walk(node) if isinstance(each, ast.If) and isinstance(each.test, ast.Attribute)
+    }
+    kept = {
+        each.value.id
+        for each in ast.walk(constructor(node) or node)
+        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Name)
+        if any(isinstance(target, ast.Attribute) and target.attr in asked for target in each.targets)
+    }
+    return tuple((name, flag) for name, flag in flags if name in kept)

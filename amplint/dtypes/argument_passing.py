@@ -10,6 +10,7 @@ from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.literals import joined
 from amplint.dtypes.number_parameters import NumberParameters
 from amplint.dtypes.tensor_calls import TensorCalls
+from amplint.dtypes.texts import flag_of
 from amplint.dtypes.values import (
     NO_ARGUMENTS,
     UNKNOWN,
@@ -100,6 +101,8 @@ class ArgumentPassing(TensorCalls):
                 frame.variables[name] = arguments.keywords[name]
             elif param.default is not None and not is_spread:
                 frame.variables[name] = self.evaluate(param.default, frame.parent or frame)
+                flag = flag_of(param.default) if is_written and _makes_object(node) else None
+                frame.variables[name] = flag or frame.variables[name]
                 if is_written and dotted(param.default) in _CONSTANTS:
                     frame.left_out |= {(name, dotted(param.default))}
                 elif is_written and isinstance(param.default, cst.SimpleString):
@@ -117,6 +120,10 @@ class ArgumentPassing(TensorCalls):
 
 
 _CONSTANTS = ("None", "True", "False")
+
+
+def _makes_object(function: cst.FunctionDef | cst.Lambda) -> bool:
+    return isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
 
 
 def _one_of(spread: tuple[Value, ...], param: cst.Param) -> Tensor:

@@ -19,6 +19,7 @@ from amplint.dtypes.values import (
     Arguments,
     Closure,
     DType,
+    GivenFlag,
     GivenText,
     Items,
     Number,
@@ -158,6 +159,9 @@ class Expressions(ValueParts, ABC):
             known = frame.known_tests.get(id(bound[0].value)) if len(bound) == 1 else None
             default = self._default(test, frame)
             return default == "True" if default else known
+        if type(test) is cst.Attribute:
+            held = self.evaluate(test, frame)
+            return held.truth if isinstance(held, GivenFlag) else None
         if type(test) is not cst.Comparison or len(test.comparisons) != 1:
             return None
         asked, comparison = self.evaluate(test.left, frame), test.comparisons[0]

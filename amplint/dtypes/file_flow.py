@@ -12,7 +12,18 @@ from amplint.dtypes.lattice import unknown
 from amplint.dtypes.shapes import value_of
 from amplint.dtypes.statements import Statements
 from amplint.dtypes.tensor_calls import no_result
-from amplint.dtypes.values import NO_ARGUMENTS, UNKNOWN, Arguments, Choice, Closure, GivenText, Instance, Items, Value
+from amplint.dtypes.values import (
+    NO_ARGUMENTS,
+    UNKNOWN,
+    Arguments,
+    Choice,
+    Closure,
+    GivenFlag,
+    GivenText,
+    Instance,
+    Items,
+    Value,
+)
 from amplint.model.caller_contexts import CallerContext, Target
 from amplint.model.events import NO_GRAD, Region
 from amplint.model.records import changed
@@ -76,8 +87,9 @@ class FileFlow(Statements):
             if isinstance(node, cst.FunctionDef):
                 yield self._called(Closure(node, self.top), arguments, frame, target.name)
             return
-        texts = {name: GivenText(text) for name, text in target.given}
-        made = self._make(node, changed(making, keywords=making.keywords | texts) if texts else making)
+        chosen: dict[str, Value] = {name: GivenText(text) for name, text in target.given}
+        chosen.update((name, GivenFlag(truth)) for name, truth in target.flags)
+        made = self._make(node, changed(making, keywords=making.keywords | chosen) if chosen else making)
         for one in made.options if isinstance(made, Choice) else (made,):
             if isinstance(one, Instance):
                 info = self.classes.of(one.cls)

@@ -19,8 +19,10 @@ from amplint.dtypes.values import (
     Arguments,
     Class,
     Closure,
+    GivenFlag,
     GradientFlow,
     Instance,
+    Number,
     Operation,
     Value,
     tensors,
@@ -153,6 +155,9 @@ class Functions(ArgumentPassing):
             self.invoke(Closure(method, None, instance), arguments, frame, "")
         else:
             self._fill_fields(instance, arguments)
+        flags = {name: each for name, each in instance.attributes.items() if isinstance(each, GivenFlag)}
+        turned = {name: Number() for name in flags if len(info.values(name)) != 1}  # something else turns them, too
+        instance.attributes.update(turned)
         return instance
 
     def _fill_fields(self, instance: Instance, arguments: Arguments) -> None:

@@ -1,30 +1,41 @@
-"""The texts that constructors are given, and the answers to tests of them: `if kind == "squared"`."""
+"""The texts and flags that constructors are given, and the answers to tests of texts: `if kind == "squared"`."""
 
 from __future__ import annotations
 
 import libcst as cst
 
-from amplint.dtypes.values import Arguments, GivenText
+from amplint.dtypes.values import Arguments, GivenFlag, GivenText, Value
 from amplint.model.records import changed
 from amplint.syntax.names import Names
 
 
 def with_texts(arguments: Arguments, names: Names) -> Arguments:
-    """The same arguments, with the texts among them.
+    """The same arguments, with the texts and flags among them.
 
     Args:
         arguments: what a constructor is given.
         names: what the names of the file mean.
     """
-    texts = [text_of(node, names) for node in arguments.nodes]
-    named = {name: text_of(node, names) for name, node in arguments.keyword_nodes.items()}
-    if not any(text is not None for text in (*texts, *named.values())):
+    given = [_given(node, names) for node in arguments.nodes]
+    named = {name: _given(node, names) for name, node in arguments.keyword_nodes.items()}
+    if not any(each is not None for each in (*given, *named.values())):
         return arguments
     return changed(
         arguments,
-        values=tuple(value if text is None else GivenText(text) for value, text in zip(arguments.values, texts)),
-        keywords=arguments.keywords | {name: GivenText(text) for name, text in named.items() if text is not None},
+        values=tuple(value if each is None else each for value, each in zip(arguments.values, given)),
+        keywords=arguments.keywords | {name: each for name, each in named.items() if each is not None},
     )
+
+
+def flag_of(node: cst.BaseExpression | None) -> GivenFlag | None:
+    """The flag that is written out; None for any other expression."""
+    written = node.value if type(node) is cst.Name else ""
+    return GivenFlag(written == "True") if written in ("True", "False") else None
+
+
+def _given(node: cst.BaseExpression | None, names: Names) -> Value | None:
+    text = text_of(node, names)
+    return flag_of(node) if text is None else GivenText(text)
 
 
 def compared(text: str, comparison: cst.ComparisonTarget, names: Names) -> bool | None:

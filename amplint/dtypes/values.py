@@ -123,6 +123,13 @@ class GivenText:
 
 
 @frozen
+class GivenFlag:
+    """A truth that a constructor is given, or left at, by which its object may choose what it does."""
+
+    truth: bool
+
+
+@frozen
 class DType:
     """A dtype as a value, such as `torch.float32` or `x.dtype`."""
 
@@ -212,6 +219,7 @@ Value = (
     Tensor
     | Number
     | GivenText
+    | GivenFlag
     | DType
     | Finfo
     | Items

@@ -160,10 +160,10 @@ class ScalerStates(LoadedStates):
 
 
 def is_flag(value: cst.BaseExpression) -> bool:
-    """Whether a value is plainly a flag: a comparison, a negation, a text, `True` or `False`.
+    """Whether a value is plainly a flag: a comparison, a negation, a text, `True` or `False`, or whether a scaler is enabled.
 
     Args:
         value: the expression.
     """
     plain = (cst.Comparison, cst.UnaryOperation, cst.SimpleString, cst.FormattedString)
-    return isinstance(value, plain) or path_of(value) in ("True", "False")
+    return isinstance(value, plain) or path_of(value) in ("True", "False") or called_name(value) == "is_enabled"

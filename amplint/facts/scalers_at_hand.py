@@ -26,6 +26,7 @@ class ScalersAtHand:
 
     def __init__(self, file: File, steppers: Steppers) -> None:
         self._tree, self._roles, self._classes, self._callees = file.tree, file.roles, file.classes, file.callees
+        self._names = file.names
         self._wrappers, self._steppers, self._flow = file.fact(wrappers_of), steppers, steppers.flow
 
     def is_known(self, pair: StepPair, place: cst.CSTNode) -> bool:
@@ -35,6 +36,8 @@ class ScalersAtHand:
             pair: the scaler, and the optimizer that it steps.
             place: where the state of the optimizer is taken.
         """
+        if self._lives_for_one_step(pair):
+            return False
         if path_of(pair.scaler).startswith("self."):
             return not self._is_replaced(pair.scaler, place)
         given = self._tree.enclosing(pair.scaler, cst.FunctionDef)
@@ -42,6 +45,21 @@ class ScalersAtHand:
             return True
         home = self._tree.enclosing(place, cst.FunctionDef)
         return self._is_handed_on(pair.scaler) and not (isinstance(home, cst.FunctionDef) and self._is_left_out(home))
+
+    def _lives_for_one_step(self, pair: StepPair) -> bool:
+        """Whether each step of an optimizer from outside has a scaler of its own, whose state is of no use afterwards."""
+        home = self._tree.enclosing(pair.call, cst.FunctionDef, cst.For, cst.While)
+        if not isinstance(home, cst.FunctionDef) or path_of(pair.optimizer).partition(".")[0] in self._assigned_in(
+            home
+        ):
+            return False
+        made = list(self._roles.values(pair.scaler)) if isinstance(pair.scaler, cst.Name) else []
+        return bool(made) and all(self._roles.made_by(each) and home in self._tree.ancestors(each) for each in made)
+
+    def _assigned_in(self, home: cst.FunctionDef) -> set[str]:
+        """The names that a function binds itself, and does not get from its caller."""
+        bound = self._names.bindings_in(home).items()
+        return {name for name, each in bound if not all(isinstance(one.node, cst.Param) for one in each)}
 
     def is_made(self, scaler: cst.BaseExpression) -> bool:
         """Whether the text of this file makes a scaler."""
@@ -52,6 +70,8 @@ class ScalersAtHand:
         """Whether a scaler is made in this file: in its function, or by one that hands it on."""
         values = list(self._roles.values(scaler))
         if self._wrappers.may_name(scaler) or any(self._roles.made_by(value) is not None for value in values):
+            return True
+        if self._roles.of(scaler).made:  # by a function that gives it back
             return True
         if callers and isinstance(scaler, cst.Attribute) and any(map(self._makes_for, self._kept_by_callers(scaler))):
             return True

@@ -103,9 +103,11 @@ class ConditionReader:
         return told or test
 
     def _truth(self, node: cst.Name | cst.Attribute, depth: int) -> Condition:
+        if isinstance(node, cst.Name) and node.value in ("True", "False"):
+            return Test("constant", kind=node.value.lower())
+        if self._scope.program.enables_scaler(node):
+            return self._test(node, "mode")
         if isinstance(node, cst.Name):
-            if node.value in ("True", "False"):
-                return Test("constant", kind=node.value.lower())
             value = self._definition(node) if depth < MAX_EXPANSION else None
             logical = isinstance(value, (*_LOGICAL, cst.Name, cst.Attribute))
             if value is not None and (logical or isinstance(value, cst.Call) and _answers_alike(value)):

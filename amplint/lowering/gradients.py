@@ -24,6 +24,8 @@ _IN_PLACE_CLIPS = frozenset({"clamp_", "clip_"})
 SCALE_FREE = frozenset({"sign", "sign_", "sgn", "isfinite", "isnan", "isinf", "numel", "dim", "size"})
 """Methods and functions whose results are the same for any scale of a tensor."""
 _ADDING = frozenset({"add_", "sub_"})
+_OUT_OF_REACH = 1e9
+"""No norm of gradients is as large, scaled or not: that takes hundreds of millions of elements at the limit of float16."""
 _MAX_CALLERS = 3
 """From a function that clips to the one that calls it, and so on, so many times."""
 
@@ -75,11 +77,27 @@ class GradientReader:
             self._escape(call)
             return
         optimizer, owners = self._whose(params)
-        if limit is not None and "inf" in " ".join(words(limit)):
+        if limit is not None and self._is_out_of_reach(limit):
             self._emit(GradAccess(self._site(call), owners, by=self._program.readings.purpose(call)))
             return
         order = self._text(argument(call, 2, ("norm_type",))) if by == "norm" else ""
         self._emit(Clip(self._site(call), owners, optimizer, by, self._text(limit), self._insists(call), order))
+
+    def _is_out_of_reach(self, limit: cst.BaseExpression) -> bool:
+        """Whether nothing is ever clipped to a limit: it is infinite, or as large as one that stands in for that."""
+        if "inf" in " ".join(words(limit)):
+            return True
+        if type(limit) is cst.BooleanOperation and type(limit.operator) is cst.Or:  # `None or 1e9`
+            given = path_of(self._spelled_out(limit.left)) == "None"
+            return given and self._is_out_of_reach(limit.right)
+        number = self._spelled_out(limit)
+        value = number.evaluated_value if isinstance(number, (cst.Integer, cst.Float)) else 0
+        return value >= _OUT_OF_REACH
+
+    def _spelled_out(self, node: cst.BaseExpression) -> cst.BaseExpression:
+        """What the only value of a name is, or the expression itself."""
+        bound = self._program.names.bindings(node.value, node) if type(node) is cst.Name else []
+        return bound[0].value or node if len(bound) == 1 else node
 
     def _text(self, limit: cst.BaseExpression | None) -> str:
         return self._program.tree.text(limit) if limit is not None else ""

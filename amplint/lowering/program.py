@@ -78,6 +78,30 @@ class Program:
         self.varying_tests: set[cst.If] = set()
         """The `if` statements that may come out differently from one iteration to the next."""
 
+    def enables_scaler(self, node: cst.BaseExpression) -> bool:
+        """Whether a name, or an attribute, is what a scaler of the file is enabled by: `GradScaler(enabled=use_scaler)`.
+
+        Args:
+            node: the expression; a name counts in the function that makes the scaler.
+        """
+        home = self.tree.function(node) if type(node) is cst.Name else None
+        return (home, path_of(node)) in self._switches
+
+    @cached_property
+    def _switches(self) -> frozenset[tuple[cst.CSTNode | None, str]]:
+        given = (
+            (call, arg.value)
+            for call in self.tree.find(cst.Call)
+            for arg in call.args
+            if arg.keyword is not None and arg.keyword.value == "enabled" and is_reference(arg.value)
+        )
+        flags = [
+            flag for call, flag in given if (made := self.roles.made_by(call)) is not None and made.role == "scaler"
+        ]
+        return frozenset(
+            (self.tree.function(each) if type(each) is cst.Name else None, path_of(each)) for each in flags
+        )
+
     @cached_property
     def unscales(self) -> bool:
         """Whether anything in the file calls `unscale_`, or a function of another file that does."""

@@ -38,6 +38,7 @@ class Target(NamedTuple):
             linked.
         given: the texts that the object's constructor is given, by parameter, as far as it asks for them; once it is linked.
         lookup: where the method is looked for; empty for the class of the object and its bases, and once it is linked.
+        flags: the same for flags that the object keeps and asks.
     """
 
     file: str
@@ -47,6 +48,7 @@ class Target(NamedTuple):
     switch: str = ""
     given: tuple[tuple[str, str], ...] = ()
     lookup: str = ""
+    flags: tuple[tuple[str, bool], ...] = ()
 
 
 class CallManner(NamedTuple):

@@ -76,10 +76,19 @@ class RegionSettings(RegionDtypes):
         enabled = "maybe" if is_open or any(name not in torch_names.AUTOCAST for name in meanings) else "yes"
         cached = self.flag(given.get("cache_enabled")) == "yes"
         enabled = self.flag(given.get("enabled"), enabled)
-        dtypes = {"?"} if is_open and "dtype" not in given else self.lowering(given.get("dtype"), device)
+        dtype = self._while_enabled(given.get("dtype"), given.get("enabled"))
+        dtypes = {"?"} if is_open and "dtype" not in given else self.lowering(dtype, device)
         if FLOAT32 in dtypes and len(dtypes) > 1:  # a run that chooses it wants no lower precision
             enabled, dtypes = "maybe" if enabled == "yes" else enabled, dtypes - {FLOAT32}
         return Region(device or "?", one_dtype(dtypes), enabled, cached)
+
+    def _while_enabled(
+        self, dtype: cst.BaseExpression | None, enabled: cst.BaseExpression | None
+    ) -> cst.BaseExpression | None:
+        """The dtype of a region where it is enabled: that of the side which one and the same flag takes."""
+        flag = path_of(enabled) if enabled is not None else ""
+        chosen = dtype if type(dtype) is cst.IfExp else None
+        return chosen.body if chosen is not None and flag and path_of(chosen.test) == flag else dtype
 
     def device(self, node: cst.BaseExpression) -> str:
         """The device type that an expression names: CUDA where it may be that or the CPU, as what is there decides; "?" when

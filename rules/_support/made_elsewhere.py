@@ -35,7 +35,12 @@ def schedule(file: File, advance: cst.BaseExpression | None) -> tuple[Related, .
     if advance is None or file.path(advance):
         return ()
     values = [value for value in file.roles.values(advance) if isinstance(value, cst.Call)]
-    made: list[cst.CSTNode] = [behind for value in values for behind in (*file.roles.flow.sources(value), value)]
+    made: list[cst.CSTNode] = [
+        behind
+        for value in values
+        for behind in (*file.roles.flow.sources(value), value)
+        if file.tree.text(behind) != "None"  # which makes none
+    ]
     return _first_abroad(file, "makes the schedule", made)
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from amplint.diagnostics import Footing
 from amplint.engine import report_codec
-from amplint.model.caller_contexts import AskedObject
+from amplint.model.caller_contexts import AskedObject, CallManner, ResultElsewhere, Target
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX users, modes and links")
 
@@ -28,6 +28,14 @@ def test_reports_survive_the_way_to_json_and_back() -> None:
 
 def test_questions_to_callers_survive_it_too() -> None:
     report = dataclasses.replace(REPORT, gives=(AskedObject("training.py", "Trainer", "optimizers"),))
+    value = json.loads(json.dumps(report_codec.encode_report(report)))
+    assert report_codec.decode_report("shown/file.py", value, Footing()) == report
+
+
+def test_results_of_chosen_objects_survive_it_too() -> None:
+    made = Target("loss.py", "Focal", True, given=(("kind", "sum"),), flags=(("logits", True),))
+    result = ResultElsewhere(CallManner(made, None, True, ()), (("tensor", "float16", 0.0, 1.0, True, False, False),))
+    report = dataclasses.replace(REPORT, gives=(result,))
     value = json.loads(json.dumps(report_codec.encode_report(report)))
     assert report_codec.decode_report("shown/file.py", value, Footing()) == report
 

@@ -15,7 +15,8 @@ HALF = Region("cpu", "float16", "yes")
     ("events", "expected"),
     [
         ((ZERO, *plain(), UNSCALE), [("unscaled-backward", 2)]),
-        ((ZERO, *plain(), UNSCALE, STEP), [("unscaled-backward", 2), ("unscaled-backward", 2)]),
+        ((ZERO, *plain(), UNSCALE, STEP), [("unscaled-backward", 2)]),
+        ((ZERO, *scaled(), UNSCALE, *plain(7), STEP), []),
         ((ZERO, *scaled(), *plain(7), UNSCALE), [("unscaled-backward", 7)]),
         ((ZERO, *scaled(), UNSCALE), []),
     ],

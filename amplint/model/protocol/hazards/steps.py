@@ -65,7 +65,11 @@ def scaler_step(known: Known, state: ProtocolState, event: ScalerStep) -> Hazard
     """A second step without update; a step on gradients of a loss that was never scaled."""
     if not event.optimizer or (known.off(state, event.scaler) and not known.always_on(event.scaler)):
         return ()
-    return missing_update(state, event) or unscaled_backward(known, state, event) or _lost(known, state, event)
+    stage = state.stage(event.scaler, event.optimizer)
+    # Behind `unscale_` the step divides nothing: what a plain pass has added since is as large as all the rest.
+    divides = stage is None or stage.name != "unscaled"
+    plain = unscaled_backward(known, state, event) if divides else ()
+    return missing_update(state, event) or plain or _lost(known, state, event)
 
 
 def _lost(known: Known, state: ProtocolState, event: ScalerStep) -> Hazards:
