@@ -12,6 +12,7 @@ from amplint.facts.driving_facts import repeats
 from amplint.facts.repeated_functions import RepeatedFunctions
 from amplint.facts.scalers import Scalers
 from amplint.file import File
+from amplint.model import vocabulary
 from amplint.model.records import frozen
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import given_by, params_of
@@ -112,13 +113,21 @@ class RebuiltScalers:
         return assigned or any(isinstance(node, cst.Call) for node in inside)
 
     def _asks_for_amp(self, branch: cst.CSTNode) -> bool:
-        """Whether a branch is taken each time AMP is on, or never; one that asks for the scaler makes it on first use."""
+        """Whether a branch is taken each time AMP is on, or there is a device for it, or never; one that asks for the scaler
+        makes it on first use."""
         statement = self._tree.parent(branch) if isinstance(branch, cst.Else) else branch
         asking = self._file.analysis.amp_tests if isinstance(branch, cst.Else) else self._file.analysis.amp_needed
-        if not isinstance(statement, cst.If) or statement not in asking:
+        if not isinstance(statement, cst.If):
+            return False
+        if statement not in asking and not self._asks_for_device(statement.test):
             return False
         names = [node for node in within(statement.test) if is_reference(node)]
         return all(self._roles.of(node).role != "scaler" or _is_flag(node) for node in names)
+
+    def _asks_for_device(self, test: cst.BaseExpression) -> bool:
+        """Whether a test compares what is called like a device with something, and asks nothing besides."""
+        asked = self._tree.text(test.left) if isinstance(test, cst.Comparison) else ""
+        return vocabulary.DEVICE.search(asked) is not None
 
     def _method(self, use: cst.BaseExpression) -> str:
         above = self._tree.parent(use)
