@@ -169,7 +169,7 @@ def test_numbers_that_are_none(project: Path) -> None:
         (project / f"number{at}.py").write_text(f"{text}    scaler.step(optimizer)\n    scaler.update()\n")
     done = forked_amplint("--select", "AMP101", ".", cwd=project)
     assert problems(done) == []
-    assert done.stdout.count("AMP101") == 6
+    assert done.stdout.count("AMP101") == 5 and "number4" not in done.stdout  # no gradients reach that one
 
 
 def test_a_finding_beside_deep_nesting_does_not_crash(project: Path) -> None:
