@@ -32,6 +32,8 @@ _BETWEEN = of_kind(Kind.EXTREME, Kind.POOL)
 
 _COUNTING = (precision.BOOL, precision.INTEGER)
 
+_POWERS_UP_TO = 1e30
+
 _CANCEL_EXPONENTIALS = LOGARITHMS | {"softplus", "logsumexp", "reciprocal", "rsqrt"}
 
 
@@ -191,7 +193,9 @@ def _power(operand: Tensor, number: Number, flipped: bool, region: Region | None
     result = elementwise("pow", [operand], region, node)
     even = not flipped and number.value is not None and number.value % 2 == 0
     largest = max(abs(operand.low), abs(operand.high))
-    high = largest**number.value if even and number.value and 0 < number.value < 9 else result.high
+    # A small power of what is no larger does not overflow, as Python's own would.
+    bounded = even and number.value is not None and 0 < number.value < 9 and largest < _POWERS_UP_TO
+    high = largest**number.value if bounded and number.value is not None else result.high
     return changed(result, low=0.0, high=high) if flipped or even or operand.low >= 0 else result
 
 
