@@ -100,9 +100,8 @@ class StackFrame:
 
     @property
     def _settled(self) -> tuple[tuple[Region, ...], Region | None, bool]:
-        if (
-            self.settled[0] is not self.regions
-        ):  # every operation asks, and most stand in the same regions as the last one
+        # Every operation asks, and most stand in the same regions as the last one.
+        if self.settled[0] is not self.regions:
             differentiates = all(region.device != "grad" for region in self.regions)
             self.settled = self.regions, _in_effect(self.regions), differentiates
         return self.settled

@@ -56,10 +56,8 @@ def lint_source(
 
 def _lint(source: Source, rules: Sequence[Rule | RuleInfo], torch: tuple[int, int], with_facts: bool) -> FileReport:
     looking = [rule for rule in rules if not rule.amid or re.search(rule.amid, source.text)]
-    triggers, keeps = (
-        {word for rule in looking for word in rule.triggers},
-        {word for rule in rules for word in rule.keeps},
-    )
+    triggers = {word for rule in looking for word in rule.triggers}
+    keeps = {word for rule in rules for word in rule.keeps}
     try:
         module = gate.parse(source.text)
     except SyntaxError as error:

@@ -49,9 +49,8 @@ class ScalersAtHand:
     def _lives_for_one_step(self, pair: StepPair) -> bool:
         """Whether each step of an optimizer from outside has a scaler of its own, whose state is of no use afterwards."""
         home = self._tree.enclosing(pair.call, cst.FunctionDef, cst.For, cst.While)
-        if not isinstance(home, cst.FunctionDef) or path_of(pair.optimizer).partition(".")[0] in self._assigned_in(
-            home
-        ):
+        stepped = path_of(pair.optimizer).partition(".")[0]
+        if not isinstance(home, cst.FunctionDef) or stepped in self._assigned_in(home):
             return False
         made = list(self._roles.values(pair.scaler)) if isinstance(pair.scaler, cst.Name) else []
         return bool(made) and all(self._roles.made_by(each) and home in self._tree.ancestors(each) for each in made)
