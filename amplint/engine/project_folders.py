@@ -23,7 +23,7 @@ _TOLD_TO_READERS = (
 
 def project_around(folder: Path) -> Path:
     """The folder of the project around a folder: the nearest with a mark, or the one that holds its outermost package, or is
-    told by a README or the like to be a project.
+    told to be a project by a README or the like, or by a name that no import can have.
 
     Args:
         folder: an absolute path.
@@ -47,7 +47,8 @@ def _around(folder: str) -> str:
     if marked is not None:
         return marked
     while os.path.isfile(os.path.join(folder, "__init__.py")) and folder != os.path.dirname(folder):
-        if any(os.path.exists(os.path.join(folder, name)) for name in _TOLD_TO_READERS):
+        importable = os.path.basename(folder).isidentifier()
+        if not importable or any(os.path.exists(os.path.join(folder, name)) for name in _TOLD_TO_READERS):
             break
         folder = os.path.dirname(folder)
     return folder

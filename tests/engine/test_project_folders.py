@@ -58,7 +58,10 @@ def test_without_a_mark_it_is_the_folder_around_the_outermost_package(tmp_path: 
     assert project_around(tmp_path / "one" / "two") == tmp_path
 
 
-def test_a_project_may_hold_an_init_by_mistake(tmp_path: Path) -> None:
-    project(tmp_path, one_init="", one_two_init="")
-    (tmp_path / "one" / "README.md").touch()
-    assert project_around(tmp_path / "one" / "two") == tmp_path / "one"
+@pytest.mark.parametrize(("name", "mark"), [("one", "README.md"), ("one-main", "train.py"), ("1_one", "train.py")])
+def test_a_project_may_hold_an_init_by_mistake(tmp_path: Path, name: str, mark: str) -> None:
+    """A README tells so, or a name that nothing can import."""
+    project(tmp_path / name, two_init="")
+    (tmp_path / name / "__init__.py").touch()
+    (tmp_path / name / mark).touch()
+    assert project_around(tmp_path / name / "two") == tmp_path / name
