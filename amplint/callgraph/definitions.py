@@ -199,18 +199,19 @@ class Definitions:
                 if inside and self._graph.find(name, importer) == path:
                     yield name, path
 
-    def is_of_library(self, path: Path, name: str, scope: Scope = None) -> bool:
-        """Whether a name is imported, and from no file of the project.
+    def library_name(self, path: Path, name: str, scope: Scope = None) -> str:
+        """The full name of what a name means that is imported, and from no file of the project; empty for any other.
 
         Args:
             path: the file.
             name: the name, or one behind modules: `timm.create_model`.
             scope: the function in which the name stands, whose own imports come first.
         """
-        root = name.partition(".")[0]
+        root, dot, rest = name.partition(".")
         module = next((bound.modules[root] for bound in self._bound(path, scope) if root in bound.modules), "")
         homes = (module, module.rpartition(".")[0])
-        return bool(module) and not any(self._graph.find(each, path) for each in homes if each)
+        is_of_project = any(self._graph.find(each, path) for each in homes if each)
+        return "" if is_of_project or not module else f"{module}{dot}{rest}"
 
 
 def method_of(owner: Definition, name: str) -> Function | None:

@@ -74,7 +74,7 @@ class HeldValues(ModuleValues):
         """
         makers = self._assigned_values.made(path, name)
         return bool(makers) and all(
-            self.definitions.is_of_library(path, spelling_of(each.func), scope)
+            self.definitions.library_name(path, spelling_of(each.func), scope)
             and not (containers.is_container(each) or spelling_of(each.func).rpartition(".")[2] in _HANDS_ON)
             for each, scope in makers
         )

@@ -15,6 +15,7 @@ from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.looked_up import alike
 from amplint.callgraph.named_objects import NamedObjects
 from amplint.callgraph.named_values import Held
+from amplint.callgraph.object_answers import ObjectAnswers
 from amplint.callgraph.parameters import accepts
 from amplint.model.caller_contexts import (
     IN_BASES,
@@ -56,6 +57,7 @@ class Links:
         """Begin with no file parsed."""
         self._values = HeldValues(self.graph)
         self._named = NamedObjects(self.graph, self._values)
+        self._answers = ObjectAnswers(self.graph, self._values, self._named)
         self._subclasses = self._values.subclasses
 
     def by_file(self, contexts: Iterable[CallerContext]) -> dict[str, tuple[CallerContext, ...]]:
@@ -93,26 +95,17 @@ class Links:
         return {path: tuple(sorted(each.values(), key=repr)) for path, each in found.items()}
 
     def objects(self, questions: Iterable[AskedObject]) -> dict[str, list[ObjectElsewhere]]:
-        """Of which classes the objects are that files ask for, as the calls in sight tell, by the path of the file that asks.
+        """Of which classes the objects are that files ask for, by the path of the file that asks.
 
         Args:
             questions: what they ask for.
         """
         found: dict[str, list[ObjectElsewhere]] = {}
         for each in sorted(questions):
-            given = self._given(each)
+            given = self._answers.to(each)
             if given is not None:
-                found.setdefault(each.file, []).append(ObjectElsewhere(each, str(given.path), given.node.name))
+                found.setdefault(each.file, []).append(given)
         return found
-
-    def _given(self, question: AskedObject) -> Definition | None:
-        """The only class whose objects the calls in sight give a parameter."""
-        owner = next(self._values.definitions.named_in(Path(question.file), question.owner), None)
-        held = list(self._named.given_to(owner, question.parameter)) if owner is not None else []
-        classes = {each.definition for each in held}
-        only = classes.pop() if len(classes) == 1 else None
-        is_made = all(each.made and each.registry is None for each in held)
-        return only if only is not None and is_made and isinstance(only.node, ast.ClassDef) else None
 
     def _meant(self, context: CallerContext) -> list[Target]:
         """The functions that a context is for; of several, those that can be called with its arguments."""

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from amplint.callgraph.assigned_values import spelling_of
 from amplint.callgraph.definitions import Definition, Scope
+from amplint.callgraph.handed_arguments import Argument
 from amplint.callgraph.held_values import HeldValues
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.named_values import Held
@@ -84,13 +85,23 @@ class NamedObjects:
         for each in self.given_to(owners[0], kept.name, element):
             yield from self._values.made_by(each) if kept.is_called else (each,)
 
-    def given_to(self, function: Definition, name: str, element: str = "", hops: int = 0) -> Iterator[Held]:
+    def given_to(self, function: Definition, name: str, element: str = "") -> Iterator[Held]:
         """What the calls in sight give a function, or the constructor of a class; also what is handed on to them.
 
         Args:
             function: the function, or the class.
             name: the name of the parameter.
             element: the key of the element that is meant, where it is a table.
+        """
+        for path, argument, called in self.arguments(function, name):
+            yield from self._values.of_argument(path, argument, called, element)
+
+    def arguments(self, function: Definition, name: str, hops: int = 0) -> Iterator[tuple[Path, Argument, str]]:
+        """The expressions that `given_to` is about: the file of each, and the name of the parameter that gets it first.
+
+        Args:
+            function: the function, or the class.
+            name: the name of the parameter.
             hops: through how many functions it was handed on so far.
         """
         word = function.node.name.encode()
@@ -100,9 +111,9 @@ class NamedObjects:
             for argument in self._values.arguments(function, name, path):
                 outer = self._handed_on(path, *argument) if hops < _MOST_HANDED_ON else None
                 if outer is not None:
-                    yield from self.given_to(*outer, element, hops + 1)
+                    yield from self.arguments(*outer, hops + 1)
                 else:
-                    yield from self._values.of_argument(path, argument, name, element)
+                    yield path, argument, name
 
     def _handed_on(self, path: Path, value: ast.expr, scope: Scope) -> tuple[Definition, str] | None:
         """The function whose parameter an argument is, and the name of that; None where it is anything else."""

@@ -52,7 +52,7 @@ class Registries:
             scope: the function that the call stands in.
         """
         called = spelling_of(call.func)
-        if called.rpartition(".")[2] != "create_model" or not self._definitions.is_of_library(path, called, scope):
+        if called.rpartition(".")[2] != "create_model" or not self._definitions.library_name(path, called, scope):
             return []
         family = self._graph.family(path)
         registering = (each for each in self._graph.registering if each in family)

@@ -22,6 +22,7 @@ from amplint.dtypes.hazards import Danger, DtypeHazard, calls_followed, loss_haz
 from amplint.dtypes.idle_functions import idle_functions, lowering
 from amplint.dtypes.islands import islands
 from amplint.dtypes.large_numbers import functions_met
+from amplint.dtypes.layers_elsewhere import LayersElsewhere
 from amplint.dtypes.shapes import shape_of
 from amplint.dtypes.values import Number, Operation, Tensor, Value, tensors
 from amplint.file import File
@@ -29,6 +30,7 @@ from amplint.model.caller_contexts import CallerContext, CallManner, ResultElsew
 from amplint.model.events import Region
 from amplint.model.rule_options import Option
 from amplint.model.torch.precision import FLOAT16
+from amplint.syntax.access_paths import called_name
 from amplint.syntax.entered_contexts import entered_in
 
 __all__ = [
@@ -58,10 +60,10 @@ class Dtypes:
         self._file, self._tree, self._contexts = file, file.tree, file.contexts
         self._callers: dict[Operation, CallerContext] = {}
         self._given_back: dict[CallManner, tuple[Value, ...]] = {}
-        self._callees = CalleesElsewhere(file)
+        self._callees, self._layers = CalleesElsewhere(file), LayersElsewhere(file)
         losses = frozenset(file.option(OWN_LOSSES))
         parts = file.tree, file.names, file.contexts, file.classes, losses, _BUDGET
-        self._idle, self._elsewhere = FileFlow(*parts, self._callees.result), FileFlow(*parts)
+        self._idle, self._elsewhere = FileFlow(*parts, self._callees.result, self._layers), FileFlow(*parts)
 
     def close(self) -> None:
         """Let go of what was followed: frames and the functions defined in them know each other."""
@@ -134,7 +136,9 @@ class Dtypes:
             operand: the operand.
             dtype: what it became, in words.
         """
-        return (*self._file.related(f"computed in {dtype} here", operand.half_at), *self.caller(operation))
+        computed = self._file.related(f"computed in {dtype} here", operand.half_at)
+        made = self._layers.related(operation.layer) if operation.layer is not None else ()
+        return (*computed, *made, *self.caller(operation))
 
     def needs(self, operation: Operation) -> frozenset[str]:
         """The facts of the project without which nothing can be said about an operation."""
@@ -152,6 +156,13 @@ class Dtypes:
         if not (calls_followed(self._tree) and self._enters_float16()):
             return ()
         return tuple(loss_hazards(self._flow.operations, self._flow.reached, self._tree))
+
+    @property
+    def unknown_losses(self) -> Iterator[cst.Call]:
+        """The calls of losses that nothing in the file makes, where autocast or an argument tells of half precision."""
+        for call in self._flow.leaving if self._meets_half else ():
+            if isinstance(call.node, cst.Call) and self._flow.is_loss(called_name(call.node)):
+                yield call.node
 
     def is_learned_from(self, operation: Operation) -> bool:
         """Whether a loss is differentiated through an exponential, a logarithm, or logarithms of probabilities.

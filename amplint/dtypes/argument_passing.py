@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from amplint.dtypes.frames import StackFrame
+from amplint.dtypes.layers_elsewhere import LayersElsewhere
 from amplint.dtypes.literals import joined
 from amplint.dtypes.number_parameters import NumberParameters
 from amplint.dtypes.tensor_calls import TensorCalls
@@ -36,11 +37,14 @@ class ArgumentPassing(TensorCalls):
         names: what its names mean.
         contexts: the autocast regions that it enters.
         budget: how many expressions may be evaluated.
+        layers_elsewhere: tells the modules of PyTorch that other files make; None where that does not matter.
     """
 
-    def __init__(self, tree: Tree, names: Names, contexts: Contexts, budget: int) -> None:
+    def __init__(
+        self, tree: Tree, names: Names, contexts: Contexts, budget: int, layers_elsewhere: LayersElsewhere | None
+    ) -> None:
         super().__init__(tree, names, contexts, budget)
-        self._numbers = NumberParameters(tree)
+        self._numbers, self.layers_elsewhere = NumberParameters(tree), layers_elsewhere
 
     def arguments_of(self, args: Sequence[cst.Arg], frame: StackFrame) -> Arguments:
         """What a call is given.
@@ -92,13 +96,15 @@ class ArgumentPassing(TensorCalls):
         params = [*node.params.posonly_params, *node.params.params]
         is_spread = "*" in arguments.keywords
         is_written = bool(arguments.nodes or arguments.keyword_nodes)  # and no root, which may be given anything
-        named = [*params, *node.params.kwonly_params]
+        named, elsewhere = [*params, *node.params.kwonly_params], self.layers_elsewhere
         for position, param in enumerate(named):
             name = param.name.value
             if position < len(params) and position < len(values):
                 frame.variables[name] = values[position]
             elif name in arguments.keywords:
                 frame.variables[name] = arguments.keywords[name]
+            elif not is_written and elsewhere is not None and (layer := elsewhere.given(param)) is not None:
+                frame.variables[name] = layer
             elif param.default is not None and not is_spread:
                 frame.variables[name] = self.evaluate(param.default, frame.parent or frame)
                 flag = flag_of(param.default) if is_written and _makes_object(node) else None

@@ -191,6 +191,9 @@ class Calls(ModuleCalls):
         given = _handed_back(called, arguments)
         if given is not None:
             return given
+        layer = self.layers_elsewhere.made(node.func) if self.layers_elsewhere is not None else None
+        if layer is not None:
+            return self._forward(layer, node, arguments, frame)
         result = self._leave(no_result(*arguments.all), node, arguments, frame)
         return self.record("call", arguments, result, node, frame)
 

@@ -10,6 +10,7 @@ import libcst as cst
 from amplint.dtypes.argument_passing import ArgumentPassing
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import read
+from amplint.dtypes.layers_elsewhere import LayersElsewhere
 from amplint.dtypes.literals import joined
 from amplint.dtypes.tensor_calls import no_result
 from amplint.dtypes.texts import with_texts
@@ -53,6 +54,7 @@ class Functions(ArgumentPassing):
         losses: what the project calls its losses, beside names that say so.
         budget: how many expressions may be evaluated.
         result_elsewhere: gives what a call of a function of another file gives back; None where that is not known.
+        layers_elsewhere: tells the modules of PyTorch that other files make; None where that does not matter.
     """
 
     def __init__(
@@ -64,8 +66,9 @@ class Functions(ArgumentPassing):
         losses: frozenset[str],
         budget: int,
         result_elsewhere: Callable[[Operation], Value | None] = lambda call: None,
+        layers_elsewhere: LayersElsewhere | None = None,
     ) -> None:
-        super().__init__(tree, names, contexts, budget)
+        super().__init__(tree, names, contexts, budget, layers_elsewhere)
         self.classes = classes
         self.result_elsewhere = result_elsewhere
         self._losses = losses

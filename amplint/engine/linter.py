@@ -123,7 +123,8 @@ def _given(file: File, rules: Sequence[Rule | RuleInfo]) -> tuple[ToOthers, ...]
 
     dtypes, text = file.fact(Dtypes), file.source.text
     uses = any(rule.entered and re.search(rule.entered, text) for rule in rules)
-    return (*dtypes.contexts(uses), *dtypes.results, *file.fact(AskedObjects).found)
+    asked = file.fact(AskedObjects).found(dtypes.unknown_losses)
+    return (*dtypes.contexts(uses), *dtypes.results, *asked)
 
 
 def _found(file: File, rules: Sequence[Rule | RuleInfo], crashes: dict[str, Exception]) -> list[Diagnostic]:

@@ -1,16 +1,15 @@
-"""Objects of unknown classes whose methods a file gives its scaler: what those do with it, only callers can tell."""
+"""Objects of unknown classes whose methods a file gives its scaler, and losses: what those do, only callers can tell."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
 from amplint.file import File
 from amplint.model.caller_contexts import AskedObject
-from amplint.roles.told_objects import taker_of
+from amplint.roles.told_objects import made_by, taker_of
 from amplint.syntax.access_paths import path_of
 
 
@@ -21,15 +20,29 @@ class AskedObjects:
         self._file, self._tree, self._names = file, file.tree, file.names
         self._classes, self._roles, self._objects = file.classes, file.roles, file.callees.objects
 
-    @cached_property
-    def found(self) -> tuple[AskedObject, ...]:
-        """The parameters whose objects get the scaler as an argument of a method, each once."""
+    def found(self, losses: Iterable[cst.Call]) -> tuple[AskedObject, ...]:
+        """The parameters whose objects get the scaler as an argument of a method, or compute a loss, and what makes losses, each
+        once.
+
+        Args:
+            losses: the calls of losses that nothing in the file makes.
+        """
         place = self._file.source.place
-        receivers = list(self._receivers()) if place is not None and "caler" in self._file.source.text else []
-        params = [param for each in receivers for param in self._params(each)]
-        asked = ((taker_of(param, self._tree, self._classes), param.name.value) for param in params)
-        path = os.fspath(place.path) if place is not None else ""
-        return tuple(dict.fromkeys(AskedObject(path, owner, name) for owner, name in asked if owner))
+        if place is None:
+            return ()
+        criteria = [each.func for each in losses]
+        receivers = [*self._receivers()] if "caler" in self._file.source.text else []
+        params = (param for each in (*receivers, *criteria) for param in self._params(each))
+        taken = ((taker_of(param, self._tree, self._classes), param.name.value) for param in params)
+        asked = [(owner, name) for owner, name in taken if owner]
+        made = (each for criterion in criteria for each in self._objects.held(criterion) if isinstance(each, cst.Call))
+        asked += [("", made_by(each)) for each in made if self._may_be_of_project(each)]
+        return tuple(dict.fromkeys(AskedObject(os.fspath(place.path), owner, name) for owner, name in asked))
+
+    def _may_be_of_project(self, call: cst.Call) -> bool:
+        """Whether another file of the project may define what is called."""
+        libraries = any(meaning.startswith(("torch.", "builtins.")) for meaning in self._names.resolve(call.func))
+        return bool(made_by(call)) and not libraries and self._names.function(call.func) is None
 
     def _receivers(self) -> Iterator[cst.BaseExpression]:
         """The objects of unknown classes to which methods belong that are given the scaler."""
@@ -41,13 +54,13 @@ class AskedObjects:
                 if self._objects.class_of(receiver) is None:
                     yield receiver
 
-    def _params(self, receiver: cst.BaseExpression) -> Iterator[cst.Param]:
+    def _params(self, instance: cst.BaseExpression) -> Iterator[cst.Param]:
         """The parameter that an object comes from: itself, or what the constructor keeps as this attribute."""
-        owner = self._classes.owner(receiver)
-        if isinstance(receiver, cst.Name):
-            sources: list[cst.BaseExpression] = [receiver]
-        elif path_of(receiver).startswith("self.") and path_of(receiver).count(".") == 1 and owner is not None:
-            sources = [each for each in owner.values(path_of(receiver)[5:]) if path_of(each) != "None"]
+        owner = self._classes.owner(instance)
+        if isinstance(instance, cst.Name):
+            sources: list[cst.BaseExpression] = [instance]
+        elif path_of(instance).startswith("self.") and path_of(instance).count(".") == 1 and owner is not None:
+            sources = [each for each in owner.values(path_of(instance)[5:]) if path_of(each) != "None"]
         else:
             return
         for name in sources:

@@ -139,12 +139,12 @@ class CallerContext(NamedTuple):
 
 
 class AskedObject(NamedTuple):
-    """A question to the callers of a file: of which class the object is that they give a parameter.
+    """A question to other files: of which class the object is that they give a parameter, or that a function of theirs makes.
 
     Attributes:
-        file: the path of the file.
-        owner: the function, or the class whose constructor it is, at the top of the file.
-        parameter: the name of the parameter.
+        file: the path of the file that asks.
+        owner: the function, or the class whose constructor it is, at the top of the file; empty for a function of theirs.
+        parameter: the name of the parameter, or what the file calls the function.
     """
 
     file: str
@@ -157,13 +157,21 @@ class ObjectElsewhere(NamedTuple):
 
     Attributes:
         asked: the question.
-        file: the path of the file that defines the class.
-        name: the class.
+        file: the path of the file that defines the class, or makes an object of a class of PyTorch.
+        name: the class; one of PyTorch by its full name, `torch.nn.CrossEntropyLoss`.
+        row: with `column` (both from 1), `end_row` and `end_column`, where an object of a class of PyTorch is made.
+        column: see `row`.
+        end_row: see `row`.
+        end_column: see `row`.
     """
 
     asked: AskedObject
     file: str
     name: str
+    row: int = 0
+    column: int = 0
+    end_row: int = 0
+    end_column: int = 0
 
     @property
     def effect(self) -> tuple[object, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import libcst as cst
 
@@ -43,7 +44,7 @@ class ObjectClasses:
     def __init__(self, tree: Tree, names: Names, classes: Classes, imports: Imports, roles: Roles) -> None:
         self._tree, self._names, self._classes, self._imports, self._roles = tree, names, classes, imports, roles
         self._wrappers = ScalerWrappers(tree, classes, roles)
-        self._told_elsewhere = ToldObjects(tree, classes, imports)
+        self._told_elsewhere = ToldObjects(tree, classes)
 
     def held(self, instance: cst.BaseExpression) -> list[cst.BaseExpression]:
         """What an expression may name when a method of it is called: neither None nor the same object handed on.
@@ -231,7 +232,9 @@ class ObjectClasses:
         in other files have said that they give."""
         param = self._param(instance)
         if param is not None and param.annotation is None:
-            return self._told_elsewhere.class_of(param)
+            told = self._told_elsewhere.told_of(param)
+            node = self._imports.class_at(Path(told.file), told.name) if told is not None else None
+            return self._classes.of(node) if node is not None else None
         note = param.annotation.annotation if param is not None and param.annotation is not None else None
         info = self._meant_by(note, abroad) if note is not None else None
         return None if info is None or any(map(is_only_announced, info.methods.values())) else info

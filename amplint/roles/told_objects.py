@@ -1,14 +1,12 @@
-"""The classes of the objects that other files give the parameters of a file."""
+"""The objects that other files give the parameters of a file."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import libcst as cst
 
 from amplint.model.caller_contexts import ObjectElsewhere
-from amplint.syntax.classes import Classes, ClassInfo
-from amplint.syntax.project_imports import Imports
+from amplint.syntax.classes import Classes
+from amplint.syntax.names import dotted
 from amplint.syntax.tree import Tree
 
 
@@ -18,24 +16,34 @@ class ToldObjects:
     Args:
         tree: the file.
         classes: the classes in sight.
-        imports: leads to the classes of other files.
     """
 
-    def __init__(self, tree: Tree, classes: Classes, imports: Imports) -> None:
-        self._tree, self._classes, self._imports = tree, classes, imports
+    def __init__(self, tree: Tree, classes: Classes) -> None:
+        self._tree, self._classes = tree, classes
         told = tree.source.place.entered if tree.source.place is not None else ()
         self._told = {each.asked[1:]: each for each in told if isinstance(each, ObjectElsewhere)}
 
-    def class_of(self, param: cst.Param) -> ClassInfo | None:
-        """The class of what callers give a parameter, as far as that is told.
+    @property
+    def any(self) -> bool:
+        """Whether callers have said anything."""
+        return bool(self._told)
+
+    def told_of(self, source: cst.Param | cst.Call) -> ObjectElsewhere | None:
+        """What callers give a parameter, or a call gives back, as far as other files have said it.
 
         Args:
-            param: the parameter.
+            source: the parameter, or the call.
         """
-        owner = taker_of(param, self._tree, self._classes) if self._told else ""
-        told = self._told.get((owner, param.name.value))
-        node = self._imports.class_at(Path(told.file), told.name) if told is not None else None
-        return self._classes.of(node) if node is not None else None
+        if not self._told:
+            return None
+        if isinstance(source, cst.Call):
+            return self._told.get(("", made_by(source)))
+        return self._told.get((taker_of(source, self._tree, self._classes), source.name.value))
+
+
+def made_by(call: cst.Call) -> str:
+    """How a call that makes an object is asked for: what it calls; empty where that has no name."""
+    return dotted(call.func)
 
 
 def taker_of(param: cst.Param, tree: Tree, classes: Classes) -> str:
