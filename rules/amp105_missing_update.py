@@ -137,7 +137,8 @@ def runs_less_often(file: File, found: Found, update: cst.Call) -> bool:
     branches = [guard for guard in guards if guard not in loops and not is_tried(file, guard, found.node)]
     if loops and all(runs_once(file, loop) for loop in loops):
         return False
-    if not branches or loops and all(comes_out_alike(file, branch) for branch in branches):
+    alike = all(comes_out_alike(file, branch) for branch in branches)
+    if not branches or alike and (loops or is_now_and_then(file, update, block)):
         return True
     return is_on_the_other_side(file, guards, update)
 
@@ -181,6 +182,12 @@ def comes_out_alike(file: File, guard: cst.CSTNode) -> bool:
     """Whether a guard is a side of a branch that comes out alike in every iteration."""
     branch = file.tree.parent(guard) if isinstance(guard, cst.Else) else guard
     return isinstance(branch, cst.If) and not hazard_calls.varies(file, branch)
+
+
+def is_now_and_then(file: File, update: cst.Call, block: cst.CSTNode) -> bool:
+    """Whether a branch within a block, which comes out so or so in different iterations, decides whether `update` runs."""
+    guards = hazard_calls.guards(file, update, block)
+    return any(isinstance(each, cst.If) and hazard_calls.varies(file, each) for each in guards)
 
 
 def is_on_the_other_side(file: File, guards: list[cst.CSTNode], update: cst.Call) -> bool:

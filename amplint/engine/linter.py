@@ -112,19 +112,20 @@ def _check(
 
 
 def _given(file: File, rules: Sequence[Rule | RuleInfo]) -> tuple[ToOthers, ...]:
-    """How the file enters functions of other files, and what its own give back, if a rule that runs wants to know that."""
+    """What the file asks others; also how it enters their functions, and what its own give back, if a rule wants to know that."""
     place = file.source.place
     if place is None or file.source.notebook is not None:
         return ()
-    if not place.entered and not any(rule.entered for rule in rules):
-        return ()
-    from amplint.dtypes import Dtypes
     from amplint.facts.asked_objects import AskedObjects
+
+    asked = file.fact(AskedObjects)
+    if not place.entered and not any(rule.entered for rule in rules):
+        return asked.found()
+    from amplint.dtypes import Dtypes
 
     dtypes, text = file.fact(Dtypes), file.source.text
     uses = any(rule.entered and re.search(rule.entered, text) for rule in rules)
-    asked = file.fact(AskedObjects).found(dtypes.unknown_losses)
-    return (*dtypes.contexts(uses), *dtypes.results, *asked)
+    return (*dtypes.contexts(uses), *dtypes.results, *asked.found(dtypes.unknown_losses))
 
 
 def _found(file: File, rules: Sequence[Rule | RuleInfo], crashes: dict[str, Exception]) -> list[Diagnostic]:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 import libcst as cst
 
 from amplint.file import File
 from amplint.model.caller_contexts import AskedObject
 from amplint.roles.told_objects import made_by, taker_of
-from amplint.syntax.access_paths import path_of
+from amplint.syntax.access_paths import called_name, path_of
+
+_TRAINS = re.compile(r"^_?(train|fit|optimi[sz]e)|(?<!forward)_?(step|update|backward)$", re.IGNORECASE)
+"""Methods in which a backward pass may stand."""
+_STEPPING = frozenset({"optimizer", "scaler", "scheduler"})
+"""What has such methods, and no backward pass in them."""
 
 
 class AskedObjects:
@@ -20,7 +27,7 @@ class AskedObjects:
         self._file, self._tree, self._names = file, file.tree, file.names
         self._classes, self._roles, self._objects = file.classes, file.roles, file.callees.objects
 
-    def found(self, losses: Iterable[cst.Call]) -> tuple[AskedObject, ...]:
+    def found(self, losses: Iterable[cst.Call] = ()) -> tuple[AskedObject, ...]:
         """The parameters whose objects get the scaler as an argument of a method, or compute a loss, and what makes losses, each
         once.
 
@@ -31,8 +38,7 @@ class AskedObjects:
         if place is None:
             return ()
         criteria = [each.func for each in losses]
-        receivers = [*self._receivers()] if "caler" in self._file.source.text else []
-        params = (param for each in (*receivers, *criteria) for param in self._params(each))
+        params = (param for each in (*self._receivers(), *criteria) for param in self._params(each))
         taken = ((taker_of(param, self._tree, self._classes), param.name.value) for param in params)
         asked = [(owner, name) for owner, name in taken if owner]
         made = (each for criterion in criteria for each in self._objects.held(criterion) if isinstance(each, cst.Call))
@@ -45,14 +51,28 @@ class AskedObjects:
         return bool(made_by(call)) and not libraries and self._names.function(call.func) is None
 
     def _receivers(self) -> Iterator[cst.BaseExpression]:
-        """The objects of unknown classes to which methods belong that are given the scaler."""
+        """The objects of unknown classes to which methods belong that are given the scaler, or that train in a region."""
         for call in self._tree.find(cst.Call):
             receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
             if receiver is None or path_of(receiver) in ("", "self"):
                 continue
-            if any(self._roles.of(arg.value).role == "scaler" for arg in call.args):
-                if self._objects.class_of(receiver) is None:
-                    yield receiver
+            if not (self._is_given_scaler(call) or self._trains_in_region(call)):
+                continue
+            if self._roles.of(receiver).role not in _STEPPING and self._objects.class_of(receiver) is None:
+                yield receiver
+
+    def _is_given_scaler(self, call: cst.Call) -> bool:
+        return self._names_scalers and any(self._roles.of(arg.value).role == "scaler" for arg in call.args)
+
+    @cached_property
+    def _names_scalers(self) -> bool:
+        return "caler" in self._file.source.text
+
+    def _trains_in_region(self, call: cst.Call) -> bool:
+        """Whether a method that trains, to judge by its name, is called in a region of half precision."""
+        if _TRAINS.search(called_name(call)) is None:
+            return False
+        return any(region.lowers for region, _ in self._file.contexts.entries(call))
 
     def _params(self, instance: cst.BaseExpression) -> Iterator[cst.Param]:
         """The parameter that an object comes from: itself, or what the constructor keeps as this attribute."""

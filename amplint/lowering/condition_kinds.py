@@ -85,6 +85,17 @@ class ConditionKinds:
         asked = vocabulary.AMP_FLAG.search(option_key(node)) is not None
         return asked and all(name.value not in self.changing for name in _names(node))
 
+    def of_self_comparison(self, node: cst.BaseExpression) -> str:
+        """The kind of a test whether something is equal to itself, as all but NaN is.
+
+        Args:
+            node: what is asked for.
+        """
+        made = (self._definition(name) for name in _names(node))
+        asked = (node, *(each for each in made if each is not None))
+        text = " ".join(("isnan", *(word for each in asked for word in words(each))))
+        return "gate" if vocabulary.asks_for_step(text) else "config"
+
     def of_equality(self, kind: str, left: cst.BaseExpression, right: cst.BaseExpression) -> str:
         """The kind of a test whether two sides are equal, or one is in the other: one for a place in the run is no other.
 
@@ -93,6 +104,8 @@ class ConditionKinds:
             left: one side.
             right: the other side.
         """
+        if kind == "varying" and (_is_extent(left) or _is_extent(right)):
+            return "range"
         if kind != "varying" or not self._counters.is_moment(left, right, self.changing):
             return kind
         return "end" if asks_for_end(left, right) else "moment"
@@ -106,7 +119,7 @@ class ConditionKinds:
         kind = self.of(node)
         sides = (node.left, *(each.comparator for each in node.comparisons))
         is_range = self._counters.is_range(node, self.changing) or _reads_rate(node)
-        is_range = is_range or any(map(option_reads.is_number_of_steppers, sides))
+        is_range = is_range or any(option_reads.is_number_of_steppers(each) or _is_extent(each) for each in sides)
         return "range" if kind == "varying" and is_range else kind
 
     def asks_for_place(self, node: cst.BaseExpression) -> bool:
@@ -126,6 +139,13 @@ def _reads_rate(node: cst.CSTNode) -> bool:
     """Whether an expression reads a learning rate, which says how far a schedule is, and nothing of a step."""
     found = set(words(node))
     return not found.isdisjoint({"get_last_lr", "get_lr"}) or {"param_groups", "lr"} <= found
+
+
+def _is_extent(node: cst.CSTNode) -> bool:
+    """Whether an expression is the length of a tensor along one dimension: `x.shape[0]`, `x.size(0)`."""
+    if type(node) is cst.Subscript:
+        return type(node.value) is cst.Attribute and node.value.attr.value == "shape"
+    return type(node) is cst.Call and type(node.func) is cst.Attribute and node.func.attr.value == "size"
 
 
 def _names(node: cst.CSTNode) -> Iterator[cst.Name]:

@@ -105,7 +105,7 @@ class ConditionReader:
     def _truth(self, node: cst.Name | cst.Attribute, depth: int) -> Condition:
         if isinstance(node, cst.Name) and node.value in ("True", "False"):
             return Test("constant", kind=node.value.lower())
-        if self._scope.program.enables_scaler(node):
+        if self._scope.program.switches.decide(node):
             return self._test(node, "mode")
         if isinstance(node, cst.Name):
             value = self._definition(node) if depth < MAX_EXPANSION else None
@@ -197,8 +197,11 @@ class ConditionReader:
         if isinstance(right, cst.Name) and right.value in ("True", "False"):
             truth = self.read(left)
             return truth if right.value == "True" else Not(truth)
-        key = f"({self.normal(left)} == {self.normal(right)})"
+        sides = self.normal(left), self.normal(right)
+        key = f"({sides[0]} == {sides[1]})"
         refs = frozenset((*self._refs(left), *self._refs(right)))
+        if sides[0] == sides[1]:
+            return Test(key, refs, self.kinds.of_self_comparison(left))
         told = precision_tests.equals(key, refs, left, right)
         if told is not None:
             return told

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.lowering.scaler_switches import ScalerSwitches
 from amplint.model.events import GLOBAL
 from amplint.model.references import site_text
 from amplint.roles.autocast_contexts import Contexts
@@ -64,6 +65,7 @@ class Program:
         self.roles = Roles(tree, names, classes, contexts, self.flow)
         self.loss_scales = LossScales(tree, self.roles)
         self.callees = Callees(tree, names, classes, imports, self.roles, self.enter)
+        self.switches = ScalerSwitches(tree, self.roles, classes, self.callees.objects)
         self.places: list[cst.CSTNode] = []
         self._sites: dict[int, int] = {}
         self.elsewhere: dict[str, cst.FunctionDef] = {}
@@ -77,30 +79,6 @@ class Program:
         """The `if` statements that ask whether AMP is on, and perhaps whether there is a device for it."""
         self.varying_tests: set[cst.If] = set()
         """The `if` statements that may come out differently from one iteration to the next."""
-
-    def enables_scaler(self, node: cst.BaseExpression) -> bool:
-        """Whether a name, or an attribute, is what a scaler of the file is enabled by: `GradScaler(enabled=use_scaler)`.
-
-        Args:
-            node: the expression; a name counts in the function that makes the scaler.
-        """
-        home = self.tree.function(node) if type(node) is cst.Name else None
-        return (home, path_of(node)) in self._switches
-
-    @cached_property
-    def _switches(self) -> frozenset[tuple[cst.CSTNode | None, str]]:
-        given = (
-            (call, arg.value)
-            for call in self.tree.find(cst.Call)
-            for arg in call.args
-            if arg.keyword is not None and arg.keyword.value == "enabled" and is_reference(arg.value)
-        )
-        flags = [
-            flag for call, flag in given if (made := self.roles.made_by(call)) is not None and made.role == "scaler"
-        ]
-        return frozenset(
-            (self.tree.function(each) if type(each) is cst.Name else None, path_of(each)) for each in flags
-        )
 
     @cached_property
     def unscales(self) -> bool:
