@@ -46,7 +46,9 @@ class ScalerSwitches:
     @cached_property
     def _of_file(self) -> frozenset[tuple[cst.CSTNode | None, str]]:
         given = (flag for call in self._scalers(self._tree.module) for flag in self._enabling(call))
-        return frozenset((self._tree.function(each) if type(each) is cst.Name else None, path_of(each)) for each in given)
+        return frozenset(
+            (self._tree.function(each) if type(each) is cst.Name else None, path_of(each)) for each in given
+        )
 
     def _scalers(self, node: cst.CSTNode) -> Iterator[cst.Call]:
         """The calls in a node that make scalers."""
