@@ -36,7 +36,7 @@ _MOST_CHARACTERS = 4_000_000
 """When so much was parsed, its trees are let go of: they take thirty times as much memory, and most are of no use any more."""
 _MOST_HELD = 4
 """A name that stands for more functions and classes in a project says nothing, and no more does such an expression."""
-_MOST_REGISTERED = 40
+_MOST_REGISTERED = 100
 """Of so many functions and classes that a registry may give back, each is looked at."""
 
 

@@ -11,7 +11,7 @@ from amplint.dtypes.argument_passing import ArgumentPassing
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.lattice import read
 from amplint.dtypes.layers_elsewhere import LayersElsewhere
-from amplint.dtypes.literals import joined
+from amplint.dtypes.literals import given_back
 from amplint.dtypes.tensor_calls import no_result
 from amplint.dtypes.texts import with_texts
 from amplint.dtypes.values import (
@@ -217,7 +217,7 @@ class Functions(ArgumentPassing):
             value = self.evaluate(node.body, frame)
         else:
             self.run(node.body, frame)
-            value = read(joined(frame.returned))
+            value = read(given_back(frame.returned))
         if entered_loss:
             self.reach(value, frame)
         return value

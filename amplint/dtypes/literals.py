@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import libcst as cst
 
 from amplint.dtypes.lattice import join_values
-from amplint.dtypes.values import UNKNOWN, Finfo, Items, Number, Value
+from amplint.dtypes.values import UNKNOWN, Finfo, Items, Number, Tensor, Value, with_tensors
+from amplint.model.records import changed
 from amplint.model.torch import precision
 
 SIZE = Number(integer=True)
@@ -58,3 +59,18 @@ def joined(values: Sequence[Value]) -> Value:
     for value in values[1:]:
         result = join_values(result, value)
     return result
+
+
+def given_back(values: Sequence[Value]) -> Value:
+    """What is known about what a function returns: several values in training, say, and one of them elsewhere, where its callers
+    can only unpack the several.
+
+    Args:
+        values: those of its returns.
+    """
+    several = [each for each in values if isinstance(each, Items) and len(each.items) > 1]
+    single = [each for each in values if isinstance(each, Tensor)]
+    if not several or not single or len(several) + len(single) < len(values):
+        return joined(values)
+    through = frozenset(flow for each in single for flow in each.through)
+    return with_tensors(joined(several), lambda each: changed(each, through=each.through | through))

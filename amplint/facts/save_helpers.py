@@ -9,7 +9,7 @@ from itertools import islice
 
 import libcst as cst
 
-from amplint.facts.saving_calls import is_for_saving, says_save, takes_state
+from amplint.facts.saving_calls import is_for_saving, says_save, takes_state, tells_saver
 from amplint.facts.scaler_checkpoints import ScalerStates, held_objects_of
 from amplint.file import File
 from amplint.model import vocabulary
@@ -35,8 +35,8 @@ class SaveHelpers:
         self._taken: dict[cst.FunctionDef, tuple[str, ...]] = {}
 
     def callee(self, call: cst.Call) -> Callee | None:
-        """The function that a call runs, if its name says that it saves something."""
-        return self._callees.of(call, wherever=True) if says_save(call) else None
+        """The function that a call runs, if its name says that it saves something, or that of its object."""
+        return self._callees.of(call, wherever=True) if says_save(call) or tells_saver(call) else None
 
     def _followed(self, call: cst.Call) -> Callee | None:
         """The function in which a helper saves what it is given, or gathers it: another method of its object may do that."""

@@ -7,7 +7,7 @@ from functools import lru_cache
 import libcst as cst
 
 from amplint.model import vocabulary
-from amplint.syntax.access_paths import called_name
+from amplint.syntax.access_paths import called_name, path_of
 
 REGISTERING = ("add_recoverable", "add_recoverables", "add_checkpointable")
 """The methods by which checkpointers are told what they are to save."""
@@ -27,6 +27,16 @@ def says_save(call: cst.CSTNode) -> bool:
 def _is_named_for_saving(name: str) -> bool:
     says_other = vocabulary.LOADS.search(name) or vocabulary.FINDS.search(name)
     return vocabulary.SAVES.search(name) is not None and says_other is None
+
+
+def tells_saver(call: cst.Call) -> bool:
+    """Whether a call tells an object for saving, by its name, that a part of the run is over: `checkpointer.on_epoch_end(...)`.
+
+    Args:
+        call: the call.
+    """
+    saver = call.func.value if isinstance(call.func, cst.Attribute) else None
+    return saver is not None and called_name(call).startswith("on_") and vocabulary.SAVER.search(path_of(saver)) is not None
 
 
 def takes_state(call: cst.Call) -> bool:
