@@ -36,7 +36,11 @@ def tells_saver(call: cst.Call) -> bool:
         call: the call.
     """
     saver = call.func.value if isinstance(call.func, cst.Attribute) else None
-    return saver is not None and called_name(call).startswith("on_") and vocabulary.SAVER.search(path_of(saver)) is not None
+    return (
+        saver is not None
+        and called_name(call).startswith("on_")
+        and vocabulary.SAVER.search(path_of(saver)) is not None
+    )
 
 
 def takes_state(call: cst.Call) -> bool:

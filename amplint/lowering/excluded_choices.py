@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import libcst as cst
 
-from amplint.model.event_graph import Both, Condition, Not, Test
+from amplint.model.event_graph import Test
+from amplint.model.records import changed
 from amplint.syntax.access_paths import path_of
 
-_MAX_OTHERS = 6
-"""So many earlier values of an option are held against the next one: those of a long dispatch are not worth the tests."""
+_MAX_OTHERS = 30
+"""So many earlier values of an option are held against the next one."""
+_MAX_SHOWN = 6
+"""Of so many choices that a tuple shows, each is asked for by itself."""
 
 Choice = tuple[str, object]
 """The enumeration that a value is a member of, empty for a text or a number, and the value."""
@@ -32,8 +35,8 @@ class ExcludedChoices:
             self._given.setdefault(test.key, test)
         return test
 
-    def told(self, test: Test, subject: str, value: cst.BaseExpression) -> Condition:
-        """The condition that a test is, beside the earlier ones that ask the same option for other values, or for any.
+    def told(self, test: Test, subject: str, value: cst.BaseExpression) -> Test:
+        """A test with what it implies for the earlier ones that ask the same option for other values, or for any.
 
         Args:
             test: whether the option equals the value.
@@ -46,8 +49,8 @@ class ExcludedChoices:
         asked = self._asked.setdefault(subject, {})
         others = [other for each, other in asked.items() if each != choice and each[0] == choice[0]][-_MAX_OTHERS:]
         asked.setdefault(choice, test)
-        given = [self._given[subject]] if choice[1] and subject in self._given else []
-        return Both((*given, *map(Not, others), test)) if given or others else test
+        given = [(self._given[subject], True)] if choice[1] and subject in self._given else []
+        return changed(test, implies=(*given, *((other, False) for other in others)))
 
 
 def is_choice(value: cst.BaseExpression) -> bool:
@@ -64,7 +67,7 @@ def enumeration_of(value: cst.BaseExpression) -> str:
 def displayed_choices(values: cst.BaseExpression) -> list[cst.BaseExpression]:
     """The choices that a tuple, a list or a set shows; empty for what holds anything else, or too many."""
     shown = [each.value for each in values.elements] if isinstance(values, (cst.Tuple, cst.List, cst.Set)) else []
-    return shown if len(shown) <= _MAX_OTHERS and all(map(is_choice, shown)) else []
+    return shown if len(shown) <= _MAX_SHOWN and all(map(is_choice, shown)) else []
 
 
 def matched_values(pattern: cst.MatchPattern) -> list[cst.BaseExpression]:

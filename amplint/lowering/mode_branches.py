@@ -86,11 +86,19 @@ def _as_mode(condition: Condition, asked: frozenset[str]) -> Condition:
     if _text(condition) in asked and not is_varying(condition):
         return _mode(condition)
     match condition:
+        case Test() if condition.implies:
+            return replace(
+                condition, implies=tuple((_as_test(each, asked), truth) for each, truth in condition.implies)
+            )
         case Not():
             return Not(_as_mode(condition.part, asked))
         case Both():
             return replace(condition, parts=tuple(_as_mode(part, asked) for part in condition.parts))
     return condition
+
+
+def _as_test(test: Test, asked: frozenset[str]) -> Test:
+    return _mode(test) if test.key in asked else test
 
 
 def _is_counterpart(scaling: Node, plain: Node) -> bool:

@@ -27,12 +27,14 @@ class Test:
     optimizer step was skipped); "gate" anything else that may tell so; "range" whether a counter is past a place in the run,
     or whether there is anything at all, "moment" whether it has come to one of a few (true side: now and then), "end" to the
     last batch of an epoch, which tell nothing of a step; "true" and "false" constants; "varying" the rest, which may tell
-    anything.
+    anything. `implies` are tests that come out in one way wherever this one is true: an option that equals one value equals no
+    other.
     """
 
     key: str
     refs: frozenset[str] = frozenset()
     kind: str = "varying"
+    implies: tuple[tuple[Test, bool], ...] = ()
 
     @property
     def lasts(self) -> bool:
@@ -74,10 +76,11 @@ def _stated(condition: Condition, truth: bool) -> str:
 
 
 def tests_in(condition: Condition) -> Iterator[Test]:
-    """The tests that a condition is made of."""
+    """The tests that a condition is made of, and those that it decides."""
     match condition:
         case Test():
             yield condition
+            yield from (implied for implied, _ in condition.implies)
         case Not():
             yield from tests_in(condition.part)
         case Both():

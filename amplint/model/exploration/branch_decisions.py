@@ -110,15 +110,32 @@ class Conditions:
             rest_of = asking.rest_of if test.kind == "varying" else None
             state = state.with_protocol(state.protocol.asking(asking.branch, rest_of, asking.ends))
         known = self._known(test, key, state)
+        if known is None and test.implies and self._is_excluded(test, state, frame):
+            known = False
         if known is not None:
             at_end = known and test.kind == "end"  # also where a step has been taken for what was left over
             return [(state.with_protocol(state.protocol.passed_by()) if at_end else state, known)]
         if test.lasts:
             self.constant.setdefault(key, {})
         return [
-            (self._knowing(test, key, truth, state, frame, asking), truth)
+            (self._concluding(test, key, truth, state, frame, asking), truth)
             for truth in self._outcomes(test, key, frame, asking)
         ]
+
+    def _is_excluded(self, test: Test, state: PathState, frame: Frame) -> bool:
+        """Whether a test has come out in a way in which another one cannot be true."""
+        return any(self._known(each, frame.key(each.key), state) is (not truth) for each, truth in test.implies)
+
+    def _concluding(
+        self, test: Test, key: str, truth: bool, state: PathState, frame: Frame, asking: Asking
+    ) -> PathState:
+        """The state once a test has come out, and with it those that it decides."""
+        state = self._knowing(test, key, truth, state, frame, asking)
+        for implied, outcome in test.implies if truth else ():
+            name = frame.key(implied.key)
+            if self._known(implied, name, state) is None:
+                state = self._knowing(implied, name, outcome, state, frame, asking)
+        return state
 
     def _known(self, test: Test, key: str, state: PathState) -> bool | None:
         """The truth of a condition that has come out before."""

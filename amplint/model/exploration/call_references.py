@@ -72,10 +72,14 @@ class Frame:
         match condition:
             case Test():
                 handed = self.handed(condition.key)
-                return handed[1].told(handed[0]) if handed else changed(condition, key=self.key(condition.key))
+                return handed[1].told(handed[0]) if handed else self._told_test(condition)
             case Not():
                 return Not(self.told(condition.part))
         return changed(condition, parts=tuple(map(self.told, condition.parts)))
+
+    def _told_test(self, test: Test) -> Test:
+        implied = tuple((self._told_test(each), truth) for each, truth in test.implies)
+        return changed(test, key=self.key(test.key), implies=implied)
 
     def ref(self, name: str) -> str:
         """A reference of this frame as the root function would write it."""
@@ -160,10 +164,10 @@ def _reference_fields(event: Event) -> list[str]:
 
 
 def keys_of(condition: Condition) -> frozenset[str]:
-    """The keys of the tests in a condition, and of the wholes that they make up."""
+    """The keys of the tests in a condition, those that they decide among them, and of the wholes that they make up."""
     match condition:
         case Test():
-            return frozenset({condition.key})
+            return frozenset({condition.key, *(implied.key for implied, _ in condition.implies)})
         case Not():
             return keys_of(condition.part)
     return frozenset({condition.key}).union(*map(keys_of, condition.parts))

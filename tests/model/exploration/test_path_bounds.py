@@ -87,6 +87,14 @@ def matches(count: int) -> str:
     return f"match args.kind:\n{cases}"
 
 
+def values_of_an_option(count: int) -> str:
+    """An option is asked for one value after the other, and then for all but these."""
+    values = [f'"kind_{number}"' for number in range(count)]
+    chain = "el".join(f"if args.kind == {value}:\n    loss = loss * {number}\n" for number, value in enumerate(values))
+    others = " and ".join(f"args.kind != {value}" for value in values[:-1])
+    return f"{chain}prepare(args)\nif {others}:\n    loss = loss + extra(batch)"
+
+
 def calls(count: int) -> str:
     return "\n".join("loss = helper(loss, args)" for _ in range(count))
 
@@ -106,7 +114,8 @@ def helper(value, options):
     return value
 """
 SHAPES: list[Callable[[int], str]] = [
-    independent, pairs, asked_twice, nested_ifs, nested_loops, nested_regions, tries, exits, matches, calls,
+    independent, pairs, asked_twice, nested_ifs, nested_loops, nested_regions, tries, exits, matches, values_of_an_option,
+    calls,
 ]  # fmt: skip
 
 
@@ -130,6 +139,15 @@ def test_the_defect_is_found_between_forty_branches() -> None:
     body = "\n".join(f"if args.option_{number}:\n    log({number})\n    loss = loss * 2" for number in range(20))
     late = body.replace("option_", "late_")
     assert kinds(in_loop(f"{body}\n{lines[0]}\n{late}\n" + "\n".join(lines[1:]))) == ["clip-before-unscale"]
+
+
+def test_an_option_has_one_of_many_values() -> None:
+    asked = "".join(f'if args.kind == "kind_{number}":\n    log({number})\n' for number in range(1, 20))
+    unscaled = 'if args.kind == "{0}":\n    scaler.unscale_(optimizer)\n'
+    ending = "scaler.step(optimizer)\nscaler.update()"
+    for last, expected in (("kind_20", []), ("kind_0", ["repeated-unscale"])):
+        body = f"scaler.scale(loss).backward()\n{unscaled.format('kind_0')}{asked}{unscaled.format(last)}{ending}"
+        assert kinds(in_loop(body)) == expected
 
 
 # -- the bounds ----------------------------------------------------------------------------------------------------------
