@@ -72,7 +72,7 @@ from amplint.facts.trial_code import Trials
 from amplint.model.events import Backward, OptimizerStep, ZeroGrad
 from amplint.model.observables import ZEROED, Observable
 from amplint.model.protocol.hazard import HazardKind
-from amplint.model.torch.names import GRAD_SCALER
+from amplint.model.torch.names import GRAD_SCALER, SHARDED_MODELS
 from amplint.model.torch.precision import FLOAT16, named
 from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 
@@ -132,7 +132,7 @@ def _fix(file: File, found: Found) -> Fix | NoFix:
 def mend(file: File, found: Found) -> Fix | None:
     """Put the loop under a scaler; None unless it is one plain loop, or where one was made and forgotten."""
     backward, step = found.node, found.related.get("step")
-    if any(file.names.references(GRAD_SCALER)):
+    if any(file.names.references(GRAD_SCALER | SHARDED_MODELS)):
         return None
     if not isinstance(backward, cst.Call) or not isinstance(step, cst.Call) or not isinstance(step.func, cst.Attribute):
         return None

@@ -85,6 +85,7 @@ from amplint.rule import HIGH, WARNING, File, Finding, rule
 
 from ._support.float16_words import LARGEST, VANISHING
 from ._support.float32_operands import widened
+from ._support.value_readers import mentions
 
 _HALF = LIMITS[FLOAT16]
 
@@ -175,6 +176,8 @@ def _fix(file: File, hazard: DtypeHazard) -> Fix | NoFix:
     if hazard.danger in (Danger.ROUNDED, Danger.LOST_EPS, Danger.GRADIENT) and hazard.operand.saturated is not None:
         cure = hazard.operand.cure
         applicability = SAFE if hazard.operand.sure else UNSAFE
+        if cure is not None and _is_written_for_others(file, hazard.operand.saturated, cure):
+            return NoFix("the in-place sigmoid is there for others, too, who use the tensor")
     elif hazard.danger is Danger.LOST_EPS:
         cure, applicability = hazard.operand.cure, UNSAFE
     elif hazard.danger is Danger.IN_HALF and not hazard.operation.in_place:
@@ -186,6 +189,18 @@ def _fix(file: File, hazard: DtypeHazard) -> Fix | NoFix:
     else:
         return NoFix("with `.float()` on the operand the gradient would overflow all the same")
     return (widened(file, [cure], applicability) if cure is not None else None) or _UNCASTABLE
+
+
+def _is_written_for_others(file: File, sigmoid: cst.CSTNode, operand: cst.BaseExpression) -> bool:
+    """Whether an in-place sigmoid, which a copy of its operand in float32 would take the place of, may change what others use."""
+    in_place = isinstance(sigmoid, cst.Call) and isinstance(sigmoid.func, cst.Attribute) and sigmoid.func.attr.value
+    if in_place != "sigmoid_" or not isinstance(operand, (cst.Name, cst.Attribute, cst.Subscript)):
+        return False
+    return not isinstance(operand, cst.Name) or _is_parameter(file, operand) or mentions(file, operand) > 2
+
+
+def _is_parameter(file: File, name: cst.Name) -> bool:
+    return any(isinstance(each.node, cst.Param) for each in file.names.bindings(name.value, name))
 
 
 def _operand_node(node: cst.CSTNode) -> cst.BaseExpression | None:

@@ -73,8 +73,8 @@ from ._support.float16_words import VANISHING
 from ._support.float32_operands import innermost, widened
 
 _HALF = LIMITS[FLOAT16]
-_FAR = 2.0**-10
-"""What lies above this much does not depend on its epsilon."""
+_FAR = 2.0**10
+"""What is always so many times its epsilon, or more, does not depend on it."""
 
 
 @rule(
@@ -102,7 +102,7 @@ def _vanishes(constant: ConstantUse) -> bool:
         return False
     # What goes through a sigmoid has left a linear layer or a convolution: half, if the outputs of the model are.
     sure = constant.operand.sure or constant.operand.saturated is not None
-    return sure and constant.operand.low < _FAR
+    return sure and constant.operand.low < _FAR * abs(constant.value)
 
 
 def _finding(file: File, constant: ConstantUse) -> Finding:

@@ -109,11 +109,10 @@ def offered(definitions: Definitions, path: Path, name: ast.expr) -> list[Defini
         found.update(dict.fromkeys(definitions.named_in(each, "")))
         used = {node.id for node in ast.walk(definitions.module(each)) if isinstance(node, ast.Name)}
         for source, there in definitions.sources(each, "*"):
-            taken = definitions.find(source, there)
-            if taken is not None and there not in used:
+            if there == "*":
+                files += [source] if source not in files else []
+            elif there not in used and (taken := definitions.find(source, there)) is not None:
                 found[taken] = None
-            elif there == "*" and source not in files:
-                files.append(source)
     may_be = _pattern(name)
     return [each for each in found if may_be.fullmatch(each.node.name)]
 

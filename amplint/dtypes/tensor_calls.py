@@ -148,8 +148,9 @@ class TensorCalls(Expressions):
             return self.record("cast", arguments, arithmetic.truth(node), node, frame)
         half_at = node if dtype == precision.FLOAT16 else None
         cured = first.cure if first.saturated is not None else None
+        counted = first.dtype in (precision.BOOL, precision.INTEGER)  # no gradient flows to these
         result = changed(
-            first, dtype=dtype, half_at=half_at, sure=True, cure=cured,
+            first, dtype=dtype, half_at=half_at, sure=True, cure=cured, detached=first.detached or counted,
             low=precision.rounded(first.low, dtype), high=precision.rounded(first.high, dtype),
         )  # fmt: skip
         return self.record("cast", arguments, changed(result, made=node), node, frame)
@@ -218,7 +219,8 @@ _NUMPY = ("np.", "numpy.")
 
 
 def _created(name: str, node: cst.Call, arguments: Arguments, first: Value | None) -> Tensor:
-    made = Tensor(_explicit(arguments) or precision.FLOAT32, made=node)
+    copied = name in ("tensor", "scalar_tensor") and "requires_grad" not in arguments.keywords
+    made = Tensor(_explicit(arguments) or precision.FLOAT32, made=node, detached=copied)
     if name in ("tensor", "as_tensor", "scalar_tensor") and isinstance(first, Number):
         low, high = first.bounds
         given = arguments.node(0, "data")

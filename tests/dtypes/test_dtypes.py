@@ -194,3 +194,23 @@ def test_constants_that_meet_half_tensors(statement: str, found: list[tuple[Cons
             {statement}
     """)
     assert [(each.use, each.value) for each in dtypes.constants] == found
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("torch.tensor(5.0).to(lin(data))", True),
+        ("(data == param).sum(-1).to(lin(data))", True),
+        ("torch.tensor([[5]]).half() - (data == param).sum(-1, keepdim=True).half()", True),
+        ("torch.tensor(5.0, requires_grad=True).half()", False),
+        ("lin(data).sum(-1).half()", False),
+        ("torch.tensor(5.0).half() - lin(data)", False),
+    ],
+)
+def test_no_gradient_flows_to_counts_and_copies(expression: str, expected: bool) -> None:
+    assert logged(f"torch.log({expression})").detached is expected
+
+
+def test_a_sum_of_truth_values_is_an_integer() -> None:
+    """In a region, too, which casts floating point alone."""
+    assert logged("torch.log((data == param).sum(-1))").dtype == "int"

@@ -52,6 +52,11 @@ SCALER_CLASSES = GRAD_SCALER | {
     "torch.distributed.fsdp.ShardedGradScaler",
     "fairscale.optim.grad_scaler.ShardedGradScaler",
 }
+SHARDED_MODELS = frozenset({
+    "torch.distributed.fsdp.FullyShardedDataParallel",
+    "torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel",
+})  # fmt: skip
+"""Wrappers of which each process has a part of the gradients, so that it needs a `ShardedGradScaler`, which asks all of them."""
 SCHEDULER_CLASSES = "torch.optim.lr_scheduler."
 """What the names of torch's schedulers of the learning rate begin with."""
 SCHEDULER_MAKERS = (

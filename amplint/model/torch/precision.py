@@ -116,6 +116,8 @@ def lifted(op: str, region: Region | None) -> bool:
     return policy(op, region.device) in (Policy.FLOAT32, Policy.FLOAT32_RESULT)
 
 
+_COUNTING = frozenset({"sum", "prod", "cumsum", "cumprod"})
+"""Operations that give integers for truth values and for integers."""
 _WIDTH = {BOOL: 0, INTEGER: 1, FLOAT16: 2, BFLOAT16: 2, EITHER_HALF: 2, FLOAT32: 3, FLOAT64: 4}
 
 _ONE_DTYPE = of_kind(Kind.PRODUCT) - {"outer", "addr", "chain_matmul", "linear", "bilinear"}
@@ -165,6 +167,8 @@ def result_dtype(
         return explicit
     if in_place:
         return given[0] if given else UNKNOWN
+    if op in _COUNTING and given and {BOOL, INTEGER}.issuperset(given):  # autocast casts floating point alone
+        return INTEGER
     if region is None or not active(region):
         return _shared(given) if op in _ONE_DTYPE else promoted(given)
     rule = policy(op, region.device)
