@@ -117,7 +117,10 @@ def _given(file: File, rules: Sequence[Rule | RuleInfo]) -> tuple[ToOthers, ...]
     if place is None or file.source.notebook is not None:
         return ()
     from amplint.facts.asked_objects import AskedObjects
+    from amplint.facts.trial_code import Trials
 
+    if file.fact(Trials).everywhere:  # what a test gives a loss, in whatever precision, is no training
+        return ()
     asked = file.fact(AskedObjects)
     if not place.entered and not any(rule.entered for rule in rules):
         return asked.found()

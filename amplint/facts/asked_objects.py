@@ -56,9 +56,9 @@ class AskedObjects:
             receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
             if receiver is None or path_of(receiver) in ("", "self"):
                 continue
-            if not (self._is_given_scaler(call) or self._trains_in_region(call)):
+            if not (self._is_given_scaler(call) or self._trains_in_region(call, receiver)):
                 continue
-            if self._roles.of(receiver).role not in _STEPPING and self._objects.class_of(receiver) is None:
+            if self._objects.class_of(receiver) is None:
                 yield receiver
 
     def _is_given_scaler(self, call: cst.Call) -> bool:
@@ -68,9 +68,9 @@ class AskedObjects:
     def _names_scalers(self) -> bool:
         return "caler" in self._file.source.text
 
-    def _trains_in_region(self, call: cst.Call) -> bool:
+    def _trains_in_region(self, call: cst.Call, receiver: cst.BaseExpression) -> bool:
         """Whether a method that trains, to judge by its name, is called in a region of half precision."""
-        if _TRAINS.search(called_name(call)) is None:
+        if _TRAINS.search(called_name(call)) is None or self._roles.of(receiver).role in _STEPPING:
             return False
         return any(region.lowers for region, _ in self._file.contexts.entries(call))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,40 @@ def test_it_widens_or_may_be_given_anything(tmp_path: Path, loss: str) -> None:
 )
 def test_it_is_called_in_the_region_or_on_float32(tmp_path: Path, call: str) -> None:
     assert found(tmp_path, "F.cross_entropy(scores, targets)", call) == set()
+
+
+def test_what_a_test_gives_a_loss_is_no_training(tmp_path: Path) -> None:
+    """The same calls are told in a file that is no test."""
+    losses = """
+        import torch
+        from torch import nn
+        from torch.nn import functional as F
+
+        class Likeness(nn.Module):
+            def forward(self, one, other):
+                scores = torch.matmul(torch.cat([one, other]), torch.cat([one, other]).T)
+                return F.cross_entropy(scores, torch.arange(scores.shape[0]))
+
+        class Weighted(nn.Module):
+            def __init__(self, inner: Likeness):
+                super().__init__()
+                self.inner = inner
+
+            def forward(self, one, other):
+                return 0.5 * self.inner(one, other)
+    """
+    tried = """
+        import torch
+        from losses import Likeness, Weighted
+
+        def test_half():
+            assert Weighted(Likeness())(torch.randn(4, 8).half(), torch.randn(4, 8).half()) > 0
+
+        def test_region():
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                assert Weighted(Likeness())(torch.randn(4, 8), torch.randn(4, 8)) > 0
+    """
+    assert "losses.py:9 AMP211" in found_in(project(tmp_path / "one", losses=losses, tried=tried))
+    named = project(tmp_path / "two", losses=losses)
+    (named / "test_losses.py").write_text(textwrap.dedent(tried))
+    assert "losses.py:9 AMP211" not in found_in(named)

@@ -57,3 +57,45 @@ def main(model, optimizer, loader):
 def test_the_class_tells_what_the_method_does(tmp_path: Path, call: str, made: str, expected: set[str]) -> None:
     files = {"trainer": TRAINER, "loop": LOOP.format(call=call), "main": MAIN.format(made=made)}
     assert found_in(project(tmp_path, **files), select=("AMP201",)) == expected
+
+
+SEVERAL = """
+class Several:
+    def __init__(self, optimizers):
+        self.optimizers = optimizers
+
+    def zero_grad(self):
+        for each in self.optimizers.values():
+            each.zero_grad()
+
+    def step(self, key, scaler):
+        scaler.step(self.optimizers[key])
+        scaler.update()
+"""
+PAIRS = """
+import torch
+
+
+def fit(model, optimizer, loader):
+    scaler = torch.amp.GradScaler("cuda")
+    for x in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = model(x).mean()
+        scaler.scale(loss).backward()
+        optimizer.step("encoder", scaler)
+        optimizer.step("decoder", scaler)
+"""
+STARTS = """
+from pairs import fit
+from several import Several
+
+
+def main(model, optimizers, loader):
+    fit(model, Several(optimizers), loader)
+"""
+
+
+def test_an_object_that_gets_the_scaler_may_be_called_like_an_optimizer(tmp_path: Path) -> None:
+    files = {"several": SEVERAL, "pairs": PAIRS, "main": STARTS}
+    assert found_in(project(tmp_path, **files), select=("AMP109",)) == {"pairs.py:13 AMP109"}
