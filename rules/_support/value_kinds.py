@@ -189,11 +189,18 @@ def _returned(file: File, call: cst.Call) -> list[cst.BaseExpression | None]:
     return [each.value for each in file.tree.inside(callee.node, cst.Return)]
 
 
-def _of_devices(file: File, values: Sequence[cst.BaseExpression | None]) -> str | None:
-    """The kind of values of which each is a device that is made there; None for any others."""
+def _of_devices(file: File, values: Sequence[cst.BaseExpression | None], calls: int = 1) -> str | None:
+    """The kind of values of which each is a device that is made there, or by a function that is called; None for any others."""
     leaves = [leaf for value in values for leaf in (_leaves(file, value, 2) if value is not None else [value])]
-    made = leaves and all(leaf is not None and _is_device_made(file, leaf) for leaf in leaves)
+    made = leaves and all(leaf is not None and _is_device_given(file, leaf, calls) for leaf in leaves)
     return DEVICE if made else None
+
+
+def _is_device_given(file: File, leaf: cst.CSTNode, calls: int) -> bool:
+    """Whether a device is made, or given back by a function of the project."""
+    if _is_device_made(file, leaf):
+        return True
+    return isinstance(leaf, cst.Call) and calls > 0 and _of_devices(file, _returned(file, leaf), calls - 1) is not None
 
 
 def _is_device(leaf: cst.CSTNode) -> TypeGuard[cst.Attribute]:
