@@ -1,4 +1,4 @@
-"""The texts that calls give to functions: in what `build("dice")` returns, `kind` is "dice"."""
+"""The texts and classes that calls give to functions: in what `build("dice", Block)` returns, `kind` is "dice"."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _KEPT = frozenset({"lower", "upper", "title", "capitalize", "strip"})
 
 
 class GivenTexts:
-    """Knows which texts the parameters of the functions hold that are being followed."""
+    """Knows which texts and classes the parameters of the functions hold that are being followed."""
 
     def __init__(self) -> None:
-        self._texts: dict[Function, Mapping[str, str]] = {}
+        self._given: dict[Function, Mapping[str, ast.expr]] = {}
 
     @contextmanager
     def given_by(self, call: ast.Call, function: Function | ast.ClassDef) -> Iterator[bool]:
-        """Know what a call gives a function, as long as what that returns is followed; gives whether that is anything.
+        """Know what a call gives a function, as long as what that returns is followed; gives whether a text is among it.
 
         Args:
             call: the call.
@@ -32,29 +32,29 @@ class GivenTexts:
         if isinstance(function, ast.ClassDef):
             yield False
             return
-        before = self._texts.get(function)
-        self._texts[function] = dict(_texts(call, function))
+        before = self._given.get(function)
+        self._given[function] = given = dict(_told(call, function))
         try:
-            yield bool(self._texts[function])
+            yield any(isinstance(each, ast.Constant) for each in given.values())
         finally:
-            self._texts[function] = before if before is not None else {}
+            self._given[function] = before if before is not None else {}
 
     def filled(self, value: ast.expr, scope: Scope) -> ast.expr:
-        """An expression with the texts in the place of the parameters that hold them.
+        """An expression with the texts and the names of classes in the place of the parameters that hold them.
 
         Args:
             value: the expression.
             scope: the function that it stands in.
         """
-        texts = self._texts.get(scope) if scope is not None else None
-        if not texts or not any(isinstance(each, ast.Name) and each.id in texts for each in ast.walk(value)):
+        given = self._given.get(scope) if scope is not None else None
+        if not given or not any(isinstance(each, ast.Name) and each.id in given for each in ast.walk(value)):
             return value
-        filled: ast.expr = _Filling(texts).visit(copy.deepcopy(value))
+        filled: ast.expr = _Filling(given).visit(copy.deepcopy(value))
         return filled
 
 
-def _texts(call: ast.Call, function: Function) -> Iterator[tuple[str, str]]:
-    """The parameters that a call gives a text, or leaves at one."""
+def _told(call: ast.Call, function: Function) -> Iterator[tuple[str, ast.expr]]:
+    """The parameters that a call gives a text, or leaves at one, and those that it gives a class, by its name."""
     if any(isinstance(each, ast.Starred) for each in call.args) or any(each.arg is None for each in call.keywords):
         return
     ordered = [*function.args.posonlyargs, *function.args.args]
@@ -63,18 +63,19 @@ def _texts(call: ast.Call, function: Function) -> Iterator[tuple[str, str]]:
     given.update(zip(parameter_names(function), call.args))
     given.update((each.arg, each.value) for each in call.keywords if each.arg is not None)
     for name, value in given.items():
-        if isinstance(value, ast.Constant) and isinstance(value.value, str) and not is_assigned(function, name):
-            yield name, value.value
+        is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
+        if (is_text or isinstance(value, ast.Name) and value.id[:1].isupper()) and not is_assigned(function, name):
+            yield name, value
 
 
 class _Filling(ast.NodeTransformer):
     """Puts texts in the place of names, and works out what is made of nothing but texts."""
 
-    def __init__(self, texts: Mapping[str, str]) -> None:
-        self._texts = texts
+    def __init__(self, given: Mapping[str, ast.expr]) -> None:
+        self._given = given
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        return ast.copy_location(ast.Constant(self._texts[node.id]), node) if node.id in self._texts else node
+        return ast.copy_location(copy.copy(self._given[node.id]), node) if node.id in self._given else node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)

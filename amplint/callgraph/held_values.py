@@ -14,9 +14,10 @@ from amplint.callgraph.handed_arguments import Argument, HandedArguments
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.module_values import MAX_HOPS, ModuleValues
 from amplint.callgraph.named_values import Held, Wanted
-from amplint.callgraph.parameters import asked_flags, asked_texts
+from amplint.callgraph.parameters import asked_constants, given_by
 from amplint.callgraph.registries import Registries, key
 from amplint.callgraph.subclasses import Subclasses
+from amplint.model.caller_contexts import Given
 from amplint.model.torch import layers
 
 _MAX_STEPS = 1_000
@@ -219,14 +220,23 @@ class HeldValues(ModuleValues):
         for each in [Held(owner)] if owner is not None else self._of(path, call.func, scope, hops=hops + 1):
             if isinstance(each.definition.node, ast.ClassDef):
                 if not (each.made or isinstance(wanted, int)):
-                    made = each.definition.node
-                    yield each._replace(made=True, given=asked_texts(made, call), flags=asked_flags(made, call))
+                    yield each._replace(made=True, given=tuple(self._given(path, call, scope, each.definition)))
             else:
                 with self._texts.given_by(call, each.definition.node) as chooses:
                     returned = [*self._returned(each.definition, wanted, hops + 1)]
                 home = (each.definition.path, each.definition.node.name) if chooses else None
                 # Whatever the texts are, it is one function that chooses.
                 yield from (one._replace(registry=one.registry or home) for one in self._named_by(call, returned))
+
+    def _given(self, path: Path, call: ast.Call, scope: Scope, owner: Definition) -> Iterator[tuple[str, Given]]:
+        """What a call gives to a constructor that decides on the object, or is a class of the same file as its own."""
+        assert isinstance(owner.node, ast.ClassDef)
+        yield from asked_constants(owner.node, call)
+        for name, given in given_by(owner.node, call):
+            value = self._texts.filled(given, scope)
+            found = self.definitions.find(path, spelling_of(value), scope) if isinstance(value, ast.Name) else None
+            if found is not None and found.path == owner.path and isinstance(found.node, ast.ClassDef):
+                yield name, (found.node.name,)
 
     def _named_by(self, call: ast.Call, held: Iterable[Held]) -> Iterator[Held]:
         """What a function returns, but of what it takes from a registry only what a literal names: `build({"type": "dice"})`."""

@@ -190,11 +190,7 @@ class Links:
             inherited = self._subclasses.inherited_from(definition, target.method or "forward") if is_class else None
             if inherited is not None:
                 return [_of_class(inherited, target)]
-            return [
-                Target(
-                    str(definition.path), definition.node.name, made, target.method, given=held.given, flags=held.flags
-                )
-            ]
+            return [Target(str(definition.path), definition.node.name, made, target.method, given=held.given)]
         return [found for each in behind for found in self._called(each, target._replace(method=""), caller)]
 
     def _own_methods(self, owner: Definition, target: Target) -> list[Target]:
@@ -226,5 +222,5 @@ def _distinct(held: Iterable[Held]) -> list[Held]:
 
 def _says_something(held: list[Held]) -> bool:
     """Whether so few things may be held that each is worth a look: a registry is one, as long as it is no catalogue."""
-    sources = {each.registry or each._replace(given=(), flags=()) for each in held}
+    sources = {each.registry or each._replace(given=()) for each in held}
     return len(sources) <= _MOST_HELD and len(held) <= _MOST_REGISTERED

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from amplint.callgraph.assigned_values import ATTRIBUTE, NAME, AssignedValue, AssignedValues, spelling_of
 from amplint.callgraph.definitions import Definition, Definitions, Scope
+from amplint.model.caller_contexts import Given
 from amplint.model.records import NamedTuple
 
 Wanted = str | int
@@ -18,14 +19,13 @@ Wanted = str | int
 class Held(NamedTuple):
     """What an expression may hold: a function, a class, or what is `made` by calling it: an object of the class, or a function
     that the function defines and returns. Where it was looked up in a `registry`, or in a table at the top of a file, without a
-    key that is known, any other that stands there may be meant as well. An object is `given` the texts that its constructor asks
-    for, by parameter."""
+    key that is known, any other that stands there may be meant as well. An object is `given` what its constructor asks for, by
+    parameter."""
 
     definition: Definition
     made: bool = False
     registry: tuple[Path, str] | None = None
-    given: tuple[tuple[str, str], ...] = ()
-    flags: tuple[tuple[str, bool], ...] = ()
+    given: tuple[tuple[str, Given], ...] = ()
 
 
 class NamedValues(ABC):

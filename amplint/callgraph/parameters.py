@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import TypeGuard
 
 from amplint.callgraph.bound_names import Function
@@ -114,45 +114,50 @@ def accepts(function: Function, given: Collection[str], own: int) -> bool:
     return set(needed).issubset(given)
 
 
-def asked_texts(node: ast.ClassDef, call: ast.Call) -> tuple[tuple[str, str], ...]:
-    """The texts that a call gives to those parameters of a constructor that are compared with something there.
+def asked_constants(node: ast.ClassDef, call: ast.Call) -> Iterator[tuple[str, str | bool]]:
+    """The constants that a call gives to a constructor and that decide something: texts that it compares with others, and flags
+    that the object keeps and asks in some branch.
 
     Args:
         node: the class.
         call: makes an object of it.
     """
+    constants = [(name, each.value) for name, each in given_by(node, call) if isinstance(each, ast.Constant)]
+    texts = [(name, value) for name, value in constants if isinstance(value, str)]
+    flags = [(name, value) for name, value in constants if isinstance(value, bool)]
+    asked = _compared(node) if texts else ()
+    yield from ((name, text) for name, text in texts if name in asked)
+    kept = _kept_and_asked(node) if flags else ()
+    yield from ((name, flag) for name, flag in flags if name in kept)
+
+
+def given_by(node: ast.ClassDef, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    """What a call gives to the parameters of a constructor; nothing where it spreads its arguments.
+
+    Args:
+        node: the class.
+        call: makes an object of it.
+    """
+    if not any(isinstance(each, ast.Starred) for each in call.args):
+        yield from zip(parameter_names(node), call.args)
+        yield from ((each.arg, each.value) for each in call.keywords if each.arg is not None)
+
+
+def _compared(node: ast.ClassDef) -> set[str]:
+    """The names of what a constructor compares with something."""
     made = constructor(node)
-    if made is None or any(isinstance(each, ast.Starred) for each in call.args):
-        return ()
-    tests = (each.left for each in ast.walk(made) if isinstance(each, ast.Compare))
-    asked = {each.id if isinstance(each, ast.Name) else each.attr for each in tests if isinstance(each, _NAMED)}
-    given = [*zip(parameter_names(node), call.args), *((each.arg, each.value) for each in call.keywords)]
-    texts = ((name, value.value) for name, value in given if name in asked and isinstance(value, ast.Constant))
-    return tuple((name, text) for name, text in texts if name is not None and isinstance(text, str))
+    tests = (each.left for each in ast.walk(made) if isinstance(each, ast.Compare)) if made is not None else ()
+    return {each.id if isinstance(each, ast.Name) else each.attr for each in tests if isinstance(each, _NAMED)}
 
 
-def asked_flags(node: ast.ClassDef, call: ast.Call) -> tuple[tuple[str, bool], ...]:
-    """The flags that a call gives to those parameters of a constructor that the object keeps, and asks in some branch.
-
-    Args:
-        node: the class.
-        call: makes an object of it.
-    """
-    given = [*zip(parameter_names(node), call.args), *((each.arg, each.value) for each in call.keywords)]
-    flags = [
-        (name, each.value)
-        for name, each in given
-        if isinstance(each, ast.Constant) and isinstance(each.value, bool) and name is not None
-    ]
-    if not flags or any(isinstance(each, ast.Starred) for each in call.args):
-        return ()
-    asked = {
-        each.test.attr for each in ast.walk(node) if isinstance(each, ast.If) and isinstance(each.test, ast.Attribute)
-    }
-    kept = {
+def _kept_and_asked(node: ast.ClassDef) -> set[str]:
+    """The parameters of a constructor that the object keeps as attributes which some branch asks."""
+    branches = (each.test for each in ast.walk(node) if isinstance(each, ast.If))
+    asked = {each.attr for each in branches if isinstance(each, ast.Attribute)}
+    assigned = (each for each in ast.walk(constructor(node) or node) if isinstance(each, ast.Assign))
+    return {
         each.value.id
-        for each in ast.walk(constructor(node) or node)
-        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Name)
+        for each in assigned
+        if isinstance(each.value, ast.Name)
         if any(isinstance(target, ast.Attribute) and target.attr in asked for target in each.targets)
     }
-    return tuple((name, flag) for name, flag in flags if name in kept)

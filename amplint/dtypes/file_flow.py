@@ -17,6 +17,7 @@ from amplint.dtypes.values import (
     UNKNOWN,
     Arguments,
     Choice,
+    Class,
     Closure,
     GivenFlag,
     GivenText,
@@ -24,7 +25,7 @@ from amplint.dtypes.values import (
     Items,
     Value,
 )
-from amplint.model.caller_contexts import CallerContext, Target
+from amplint.model.caller_contexts import CallerContext, Given, Target
 from amplint.model.events import NO_GRAD, Region
 from amplint.model.records import changed
 from amplint.syntax.names import dotted
@@ -87,8 +88,7 @@ class FileFlow(Statements):
             if isinstance(node, cst.FunctionDef):
                 yield self._called(Closure(node, self.top), arguments, frame, target.name)
             return
-        chosen: dict[str, Value] = {name: GivenText(text) for name, text in target.given}
-        chosen.update((name, GivenFlag(truth)) for name, truth in target.flags)
+        chosen = {name: self._of_constructor(value) for name, value in target.given}
         made = self._make(node, changed(making, keywords=making.keywords | chosen) if chosen else making)
         for one in made.options if isinstance(made, Choice) else (made,):
             if isinstance(one, Instance):
@@ -99,6 +99,16 @@ class FileFlow(Statements):
                     yield self._called(Closure(method, None, one), arguments, frame, target.method or info.name)
             elif isinstance(one, Closure) and not target.method:
                 yield self._called(one, arguments, frame, target.name)
+
+    def _of_constructor(self, value: Given) -> Value:
+        """What a constructor is given by a call in another file."""
+        if isinstance(value, str):
+            return GivenText(value)
+        if isinstance(value, bool):
+            return GivenFlag(value)
+        (name,) = value
+        found = (each for each in self.tree.module.body if _defines(each, name))
+        return next((Class(each) for each in found if isinstance(each, cst.ClassDef)), UNKNOWN)
 
     def _called(self, function: Closure, arguments: Arguments, frame: StackFrame, name: str) -> Value:
         """What a function gives back to another file: what a decorator makes of that may be anything."""

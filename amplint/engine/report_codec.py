@@ -174,8 +174,8 @@ def _way(way: CallManner) -> list[Any]:
 
 
 def _read_way(value: Any) -> CallManner:
-    (file, name, made, method, switch, given, lookup, flags), region, differentiates, arguments = value
-    looked_up = _text(method), _text(switch), _as_tuples(given), _text(lookup), _as_tuples(flags)
+    (file, name, made, method, switch, given, lookup), region, differentiates, arguments = value
+    looked_up = _text(method), _text(switch), _as_tuples(given), _text(lookup)
     target = Target(_text(file), _text(name), bool(made), *looked_up)
     device, dtype, enabled, cached, widens = ("", "", "", True, False) if region is None else region
     texts = _text(device), _text(dtype), _text(enabled)

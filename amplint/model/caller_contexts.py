@@ -21,6 +21,9 @@ Shape = tuple[Any, ...] | None
 """A value without its places: see `amplint.dtypes.shapes`."""
 
 
+Given = str | bool | tuple[str]
+"""A text or a flag that a constructor is given, or the name of a class of the file that defines it."""
+
 OR_ATTRIBUTE, IN_BASES = "or attribute", "in bases"
 """Where the object has no such method, its attribute of that name may hold what is called; it is one of `super()`."""
 
@@ -36,9 +39,8 @@ class Target(NamedTuple):
         method: the method; empty for `forward`.
         switch: the attribute by which the object decides whether the region is switched on; empty for none, and once it is
             linked.
-        given: the texts that the object's constructor is given, by parameter, as far as it asks for them; once it is linked.
+        given: what the object's constructor is given, by parameter, as far as it asks for it; once it is linked.
         lookup: where the method is looked for; empty for the class of the object and its bases, and once it is linked.
-        flags: the same for flags that the object keeps and asks.
     """
 
     file: str
@@ -46,9 +48,8 @@ class Target(NamedTuple):
     made: bool = False
     method: str = ""
     switch: str = ""
-    given: tuple[tuple[str, str], ...] = ()
+    given: tuple[tuple[str, Given], ...] = ()
     lookup: str = ""
-    flags: tuple[tuple[str, bool], ...] = ()
 
 
 class CallManner(NamedTuple):

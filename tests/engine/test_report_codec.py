@@ -33,7 +33,7 @@ def test_questions_to_callers_survive_it_too() -> None:
 
 
 def test_results_of_chosen_objects_survive_it_too() -> None:
-    made = Target("loss.py", "Focal", True, given=(("kind", "sum"),), flags=(("logits", True),))
+    made = Target("loss.py", "Focal", True, given=(("kind", "sum"), ("logits", True), ("block", ("Block",))))
     result = ResultElsewhere(CallManner(made, None, True, ()), (("tensor", "float16", 0.0, 1.0, True, False, False),))
     report = dataclasses.replace(REPORT, gives=(result,))
     value = json.loads(json.dumps(report_codec.encode_report(report)))
