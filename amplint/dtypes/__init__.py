@@ -159,9 +159,9 @@ class Dtypes:
 
     @property
     def unknown_losses(self) -> Iterator[cst.Call]:
-        """The calls of losses that nothing in the file makes, where autocast or an argument tells of half precision."""
+        """The calls of losses that nothing in the file makes, outside of any region, on what is half."""
         for call in self._flow.leaving if self._meets_half else ():
-            if isinstance(call.node, cst.Call) and self._flow.is_loss(called_name(call.node)):
+            if call.region is None and isinstance(call.node, cst.Call) and self._flow.is_loss(called_name(call.node)):
                 yield call.node
 
     def is_learned_from(self, operation: Operation) -> bool:

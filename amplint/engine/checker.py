@@ -82,9 +82,10 @@ def check_entered(
     if before.error or any(diagnostic.code == SYNTAX_ERROR for diagnostic in before.diagnostics):
         return replace(before, entered=entered)
     own = matters(data, settings)
-    if own and (suppresses(data) or any(isinstance(each, ObjectElsewhere) for each in entered)):
+    told = [each for each in entered if isinstance(each, ObjectElsewhere)]
+    if own and (suppresses(data) or not all(each.is_of_torch for each in told)):
         return check_source(source, settings, path, None, entered)
-    rules = [rule for rule in heeding(data, before) if own or rule.entered]
+    rules = [rule for rule in heeding(data, before, losses=bool(told)) if own or rule.entered]
     # Callers change nothing about what the file states; a report that awaits something is on a file that was not parsed.
     report = check_source(source, settings, path, rules, entered, with_facts=not own or bool(before.awaits))
     if not own and (report.error or any(diagnostic.code == SYNTAX_ERROR for diagnostic in report.diagnostics)):

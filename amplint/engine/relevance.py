@@ -104,16 +104,19 @@ def called_for(rules: Sequence[RuleInfo], data: bytes) -> list[RuleInfo]:
     ]
 
 
-def heeding(data: bytes, before: FileReport) -> list[RuleInfo]:
+def heeding(data: bytes, before: FileReport, losses: bool) -> list[RuleInfo]:
     """The rules to which it may make a difference how a file of these bytes is entered.
 
     Args:
         data: the content.
         before: the report on the file without how it is entered.
+        losses: whether it is told which losses of PyTorch it calls, which stands in no word of its text.
     """
     asking, found = _asking(data), {diagnostic.code for diagnostic in before.diagnostics}
     return [
-        rule for rule in rule_index() if rule.entered == "" or rule in asking or (rule.entered and rule.code in found)
+        rule
+        for rule in rule_index()
+        if rule.entered == "" or rule in asking or (rule.entered and (losses or rule.code in found))
     ]
 
 

@@ -175,6 +175,11 @@ class ObjectElsewhere(NamedTuple):
     end_column: int = 0
 
     @property
+    def is_of_torch(self) -> bool:
+        """Whether it is a class of PyTorch."""
+        return "." in self.name
+
+    @property
     def effect(self) -> tuple[object, ...]:
         """What decides on how the file that has asked runs."""
         return tuple(self)
