@@ -14,7 +14,7 @@ from amplint.callgraph.handed_arguments import Argument, HandedArguments
 from amplint.callgraph.import_graph import ImportGraph
 from amplint.callgraph.module_values import MAX_HOPS, ModuleValues
 from amplint.callgraph.named_values import Held, Wanted
-from amplint.callgraph.parameters import asked_constants, given_by
+from amplint.callgraph.parameters import asked_constants, given_to_constructor
 from amplint.callgraph.registries import Registries, key
 from amplint.callgraph.subclasses import Subclasses
 from amplint.model.caller_contexts import Given
@@ -232,7 +232,7 @@ class HeldValues(ModuleValues):
         """What a call gives to a constructor that decides on the object, or is a class of the same file as its own."""
         assert isinstance(owner.node, ast.ClassDef)
         yield from asked_constants(owner.node, call)
-        for name, given in given_by(owner.node, call):
+        for name, given in given_to_constructor(owner.node, call):
             value = self._texts.filled(given, scope)
             found = self.definitions.find(path, spelling_of(value), scope) if isinstance(value, ast.Name) else None
             if found is not None and found.path == owner.path and isinstance(found.node, ast.ClassDef):

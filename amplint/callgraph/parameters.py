@@ -122,7 +122,9 @@ def asked_constants(node: ast.ClassDef, call: ast.Call) -> Iterator[tuple[str, s
         node: the class.
         call: makes an object of it.
     """
-    constants = [(name, each.value) for name, each in given_by(node, call) if isinstance(each, ast.Constant)]
+    constants = [
+        (name, each.value) for name, each in given_to_constructor(node, call) if isinstance(each, ast.Constant)
+    ]
     texts = [(name, value) for name, value in constants if isinstance(value, str)]
     flags = [(name, value) for name, value in constants if isinstance(value, bool)]
     asked = _compared(node) if texts else ()
@@ -131,7 +133,7 @@ def asked_constants(node: ast.ClassDef, call: ast.Call) -> Iterator[tuple[str, s
     yield from ((name, flag) for name, flag in flags if name in kept)
 
 
-def given_by(node: ast.ClassDef, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+def given_to_constructor(node: ast.ClassDef, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
     """What a call gives to the parameters of a constructor; nothing where it spreads its arguments.
 
     Args:

@@ -227,5 +227,5 @@ def test_a_class_that_widens_what_it_is_given(tmp_path: Path) -> None:
 
 
 def test_a_catalogue_says_nothing(tmp_path: Path) -> None:
-    assert len(found(tmp_path, count=40)) == 40
-    assert found(tmp_path, count=41) == set()
+    assert len(found(tmp_path, count=100)) == 100
+    assert found(tmp_path, count=101) == set()
