@@ -106,8 +106,8 @@ def found(
     }
     net = NET.format(made=made, called=called, enabled=enabled)
     net += AUXILIARY.format(called=auxiliary) if auxiliary else ""
-    other = LOSS.format(registry="OTHERS", number=99, parameters="scores, target")
-    root = project(root, **files, loss99=other, net=net, registry=registry)
+    other = LOSS.format(registry="OTHERS", number=999, parameters="scores, target")
+    root = project(root, **files, loss999=other, net=net, registry=registry)
     places = found_in(root, select=("AMP302",))
     assert all(place.endswith(".py:9 AMP302") for place in places)
     return {int(place.removeprefix("loss").partition(".")[0]) for place in places}
