@@ -164,7 +164,7 @@ def _driven(file: File) -> Iterator[Finding]:
         )
 
 
-_UNGATED = "no single condition can gate the schedule where it stands"
+_UNGATED = "no gate is surely right where the schedule stands"
 
 
 def _in_paths(file: File) -> Iterator[Finding]:

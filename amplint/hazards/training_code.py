@@ -17,7 +17,6 @@ from amplint.syntax.entered_contexts import entered_in
 
 _PASSES = frozenset({"backward", "manual_backward"})
 _UNSCALE = "unscale_"
-_OF_SCALERS = frozenset({"scale", _UNSCALE, "step", "update"})
 _RUN_WHAT_THEY_GET = frozenset(
     {"step", "add_event_handler", *(name.rpartition(".")[2] for name in CALLS_FOR_EACH_BATCH)}
 )
@@ -92,7 +91,7 @@ class TrainingCode:
 
     def _scales_or_lowers(self, node: _Code) -> bool:
         """Whether a scaler may act in a function, or a module, or a region lower precision there."""
-        methods = (each for each in self._tree.inside(node, cst.Attribute) if each.attr.value in _OF_SCALERS)
+        methods = (each for each in self._tree.inside(node, cst.Attribute) if each.attr.value in vocabulary.OF_SCALERS)
         if any(self._program.roles.of(each.value).role == "scaler" or each.attr.value == _UNSCALE for each in methods):
             return True
         contexts = self._program.contexts

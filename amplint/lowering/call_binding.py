@@ -15,7 +15,7 @@ from amplint.model.references import reference
 from amplint.roles.call_targets import Callee
 from amplint.syntax.access_paths import called_name
 from amplint.syntax.call_arguments import params_of
-from amplint.syntax.nodes import within
+from amplint.syntax.nodes import is_reference, within
 
 _COMPUTED = (cst.Call, cst.BinaryOperation)
 _CONDITIONS = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.Name)
@@ -115,7 +115,7 @@ def truths(callee: Callee, call: cst.Call, caller: FunctionScope) -> tuple[tuple
         if param.default is not None and (truth := constant(param.default)) is not None
     }
     for name, value in _given(callee, call, caller):
-        truth = None if isinstance(value, str) else True if _is_text(value) else constant(value)
+        truth = None if isinstance(value, str) else True if _is_there(value, caller) else constant(value)
         found.pop(name, None)
         if truth is not None:
             found[name] = truth
@@ -172,6 +172,14 @@ def _bound_to(callee: Callee, caller: FunctionScope) -> str:
 
 def _is_static(node: cst.FunctionDef, caller: FunctionScope) -> bool:
     return any(caller.names.all_in(decorator.decorator, {"builtins.staticmethod"}) for decorator in node.decorators)
+
+
+def _is_there(value: cst.BaseExpression, caller: FunctionScope) -> bool:
+    """Whether a value is surely not None: a text of some length, or an optimizer that nobody may leave out."""
+    if not is_reference(value) or caller.roles.of(value).role != "optimizer":
+        return _is_text(value)
+    bound = caller.names.bindings(value.value, value) if isinstance(value, cst.Name) else []
+    return not any(isinstance(each.node, cst.Param) and each.node.default is not None for each in bound)
 
 
 def _is_text(value: cst.BaseExpression) -> bool:

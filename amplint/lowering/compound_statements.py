@@ -14,15 +14,17 @@ from amplint.lowering.expressions import ExpressionReader
 from amplint.lowering.first_iterations import CountedLoop
 from amplint.lowering.function_builder import FunctionBuilder
 from amplint.lowering.function_scope import works_around
+from amplint.lowering.gradients import catches_runtime_errors
 from amplint.lowering.graph_tools import events_in, only_advances
 from amplint.lowering.loop_targets import alias_elements, chosen_keys, members, name_owners, target_names
 from amplint.lowering.mode_branches import as_mode_branch, is_about_amp, is_varying, needs_amp, option_asked_again
 from amplint.lowering.provenance import Provenance, union
+from amplint.lowering.remembered_unscales import is_remembered
 from amplint.lowering.simple_statements import SimpleStatementReader
-from amplint.model.event_graph import Branch, Loop, Node, Scoped, Seq, Try
-from amplint.model.events import GRADIENT, Assign, Region
+from amplint.model.event_graph import Branch, Loop, Node, Scoped, Seq, Test, Try
+from amplint.model.events import GRADIENT, Assign, Escape, Region, Unscale
 from amplint.model.records import changed
-from amplint.model.references import reference
+from amplint.model.references import reference, site_text
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.entered_contexts import entered_by, left_behind
 from amplint.syntax.words import words
@@ -98,13 +100,24 @@ class BlockReader:
             case cst.With():
                 self._with(node)
             case cst.Try():
-                handlers = tuple(self.read(handler.body) for handler in node.handlers)
-                orelse, final = self.read(node.orelse), self.read(node.finalbody)
-                self._emit(Try(self.read(node.body), handlers, orelse, final))
+                body = self.read(node.body)
+                handlers = tuple(self._handler(each, body) for each in node.handlers)
+                self._emit(Try(body, handlers, self.read(node.orelse), self.read(node.finalbody)))
             case cst.Match():
                 self._match(node)
             case _:
                 self._simple.read(node)
+
+    def _handler(self, handler: cst.ExceptHandler, tried: Node) -> Seq:
+        """What a handler does; one for the end of an iterator does it when an epoch is over, and one for the error of `unscale_`
+        where somebody else has unscaled."""
+        body = self.read(handler.body)
+        if catches_runtime_errors(handler) and any(isinstance(event, Unscale) for event in events_in(tried)):
+            body = Seq((Escape(self._site(handler), ()), *body.parts))
+        if handler.type is None or path_of(handler.type) != "StopIteration":
+            return body
+        over = Test(f"StopIteration at {site_text(self._site(handler))}", kind="moment")
+        return Seq((Branch(over, body, Seq()),))
 
     # -- branches --------------------------------------------------------------------------------------------------
 
@@ -116,6 +129,8 @@ class BlockReader:
             return
         then = self.read(node.body)
         orelse = self._block([node.orelse]) if isinstance(node.orelse, cst.If) else self.read(node.orelse)
+        if is_remembered(node, then):
+            orelse = Seq((*orelse.parts, Escape(self._site(node.test), ())))
         branch = as_mode_branch(condition, then, orelse)
         self._note_test(node, branch)
         self._emit(branch)

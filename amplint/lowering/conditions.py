@@ -76,6 +76,8 @@ class ConditionReader:
             return Test("constant", kind="true" if node.value != "0" else "false")
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
             return Not(self._equality(node, cst.Integer("0")))
+        if self._asks_scaler(node):
+            return self._test(node, "mode")
         told = self._kept(node, depth) or precision_tests.begins(self.normal(node), frozenset(self._refs(node)), node)
         if told is not None:
             return told
@@ -150,6 +152,14 @@ class ConditionReader:
             return self.read(here[0], depth + 1)
         values = here or (each for each in flow.values(node) if not self._is_of_constructor(each))
         return self._test(node, "gate") if any(map(self._tells_of_step, values)) else None
+
+    def _asks_scaler(self, node: cst.BaseExpression) -> bool:
+        """Whether an object, which is a scaler where AMP is on, is asked for a method that scalers have."""
+        if type(node) is not cst.Call or called_name(node) != "hasattr" or len(node.args) != 2:
+            return False
+        name = node.args[1].value
+        is_method = type(name) is cst.SimpleString and name.evaluated_value in vocabulary.OF_SCALERS
+        return is_method and self._scope.roles.of(node.args[0].value).role == "scaler"
 
     def _is_of_constructor(self, value: cst.BaseExpression) -> bool:
         """Whether a value is assigned before there is anything to tell."""

@@ -112,7 +112,7 @@ class GradientReader:
         around = list(self._program.tree.ancestors(call))
         tests = [each.test for each in around if isinstance(each, cst.If)]
         tried = [each for below, each in pairwise(around) if isinstance(each, cst.Try) and below is each.body]
-        caught = any(_catches_runtime_errors(handler) for each in tried for handler in each.handlers)
+        caught = any(catches_runtime_errors(handler) for each in tried for handler in each.handlers)
         if caught or any(map(_asks_for_finite, tests)):
             return True
         home = self._program.tree.function(call)
@@ -193,8 +193,12 @@ class GradientReader:
             self._emit(Clip(self._site(node), owners, "", "hand", self._text(limit)))
 
 
-def _catches_runtime_errors(handler: cst.ExceptHandler) -> bool:
-    """Whether a handler may catch what PyTorch raises: all but errors of Python that are others, and a lack of memory."""
+def catches_runtime_errors(handler: cst.ExceptHandler) -> bool:
+    """Whether a handler may catch what PyTorch raises: all but errors of Python that are others, and a lack of memory.
+
+    Args:
+        handler: the handler.
+    """
     kinds = handler.type
     caught = [each.value for each in kinds.elements] if isinstance(kinds, cst.Tuple) else [kinds]
     return any(each is None or _is_runtime_error(path_of(each).rpartition(".")[2]) for each in caught)

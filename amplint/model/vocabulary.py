@@ -61,6 +61,8 @@ SCALER_STATE = _any(r"scaler|(^|[_.])amp(_|$)|grad_?scale")
 """What a key or a parameter for the state of a scaler is called."""
 SCALER_ITSELF = _any("scaler|grad_?scale")
 """Of these, what no flag is called: `args.amp` says whether there is a scaler."""
+OF_SCALERS = frozenset({"scale", "unscale_", "step", "update"})
+"""The methods by which a scaler takes part in the protocol."""
 STATE = _any("state")
 """What the state of an object is called."""
 OPTIMIZER = _any(

@@ -216,9 +216,19 @@ TRIED = {
         scaler.scale(loss).backward()
         try:
             scaler.unscale_(optimizer)
+        except ValueError:
+            log("half gradients")
+        clip_grad_norm_(model.parameters(), 1.0)  #! clip-before-unscale
+        scaler.step(optimizer)
+        scaler.update()
+    """,
+    "a handler of what unscale_ raises where somebody else has unscaled": """
+        scaler.scale(loss).backward()
+        try:
+            scaler.unscale_(optimizer)
         except RuntimeError:
             log("again")
-        clip_grad_norm_(model.parameters(), 1.0)  #! clip-before-unscale
+        clip_grad_norm_(model.parameters(), 1.0)
         scaler.step(optimizer)
         scaler.update()
     """,
