@@ -138,7 +138,10 @@ class ScalerStates(LoadedStates):
 
     def _is_kept_under(self, key: str, value: cst.BaseExpression, bare: bool = True) -> bool:
         """Whether a value under a key is the state of a scaler, or (bare) a scaler: by the key, or by its own name."""
-        told = vocabulary.SCALER_STATE.search(key) is not None and not self._is_flag(value)
+        shown = (
+            called_name(value) == "get_scale" and vocabulary.SCALER_ITSELF.search(key) is None
+        )  # `logs["amp_scale"]`
+        told = vocabulary.SCALER_STATE.search(key) is not None and not (shown or self._is_flag(value))
         return told or (bare and self.names(value))
 
     def _is_flag(self, value: cst.BaseExpression) -> bool:

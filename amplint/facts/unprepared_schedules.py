@@ -70,7 +70,19 @@ class UnpreparedSchedules:
     def _may_wait(self, call: cst.Call, loop: cst.CSTNode) -> bool:
         """Whether a schedule may advance on a condition, or the loop asks about steps that were skipped."""
         around = self._tree.enclosing(call, cst.If, cst.IfExp, *LOOPS)
-        asks = any(map(vocabulary.STEP_GATE.search, self._tree.words(loop)))
-        return asks or (
-            isinstance(around, (cst.If, cst.IfExp)) and "sync_gradients" not in self._tree.words(around.test)
-        )
+        if any(map(vocabulary.STEP_GATE.search, self._tree.words(loop))):
+            return True
+        if not isinstance(around, (cst.If, cst.IfExp)) or "sync_gradients" in self._tree.words(around.test):
+            return False
+        return not _is_past_a_count(around.test)
+
+
+def _is_past_a_count(test: cst.BaseExpression) -> bool:
+    """Whether a test asks whether a counter is past some place in the run: `step > warmup`."""
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return False
+    ordered = isinstance(
+        test.comparisons[0].operator, (cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual)
+    )
+    sides = (test.left, test.comparisons[0].comparator)
+    return ordered and any(vocabulary.COUNTER.search(path_of(each)) is not None for each in sides)

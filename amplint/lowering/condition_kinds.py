@@ -96,6 +96,28 @@ class ConditionKinds:
         text = " ".join(("isnan", *(word for each in asked for word in words(each))))
         return "gate" if vocabulary.asks_for_step(text) else "config"
 
+    def judges_gradients(self, name: cst.Name) -> bool:
+        """Whether a name holds what a function in sight gives back that looks for gradients which are not finite.
+
+        Args:
+            name: the name.
+        """
+        call, program = self._giving(name), self._scope.program
+        callee = program.callees.of(call, self._scope.node) if call is not None else None
+        if callee is None:
+            return False
+        found = " ".join(words(callee.node))
+        compares = program.tree.inside(callee.node, cst.Comparison)
+        of_itself = any(each.left.deep_equals(each.comparisons[0].comparator) for each in compares)
+        return "grad" in found and (of_itself or vocabulary.asks_for_step(found))
+
+    def _giving(self, name: cst.Name) -> cst.Call | None:
+        """The call of which a name is the only value, or a part of that: `norm, exploded = measured(model)`."""
+        bindings = self._scope.bound.get(name.value, ())
+        target = bindings[0].node if len(bindings) == 1 else None
+        assign = self._scope.program.tree.enclosing(target, cst.Assign) if isinstance(target, cst.Name) else None
+        return assign.value if isinstance(assign, cst.Assign) and isinstance(assign.value, cst.Call) else None
+
     def of_equality(self, kind: str, left: cst.BaseExpression, right: cst.BaseExpression) -> str:
         """The kind of a test whether two sides are equal, or one is in the other: one for a place in the run is no other.
 

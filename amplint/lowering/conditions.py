@@ -116,6 +116,8 @@ class ConditionReader:
                 return self.read(value, depth + 1)
             if value is not None and vocabulary.STEP_GATE.search(" ".join(words(value))):
                 return self._test(node, "gate")
+            if self.kinds.judges_gradients(node):
+                return self._test(node, "gate")
         last = node.value if isinstance(node, cst.Name) else node.attr.value
         # First of all: `optimizer._opt_called` is called like an optimizer, `amp_skipped` like a mode.
         if vocabulary.STEP_GATE.search(last):

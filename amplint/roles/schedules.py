@@ -21,7 +21,7 @@ _STEPS_TAKEN = frozenset({"_step_count", "_opt_called"})
 _READING: tuple[type[cst.BaseExpression], ...] = (cst.Attribute, cst.Subscript, cst.Call, cst.Name)
 _SUCCESSOR = re.compile(r"(^|_)(successor|after(_\w+)?|next|then|inner|wrapped)$")
 """What the schedule is called that a warm-up hands on to."""
-_OWN_COUNT = re.compile(r"step|epoch|iter|count|update|calls|(^|[._])(it|t|n|i|num|idx|index|tick)s?$")
+_OWN_COUNT = re.compile(r"step|epoch|iter|count|update|calls|current|(^|[._])(it|t|n|i|num|idx|index|tick)s?$")
 _OF_RATES = re.compile(r"(^|_)(lrs?|rates?|optim\w*|param_groups)(_|$)")
 _SETS_RATE = re.compile(r"(^|_)(lr|learning_rate|rate)(_|$)")
 

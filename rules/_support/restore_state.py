@@ -40,9 +40,11 @@ def restored(file: File, loads: Sequence[Load]) -> tuple[list[Edit], Applicabili
     """
     edits: dict[Edit, None] = {}
     trust = SAFE
-    for load in loads:
+    for load in sorted(loads, key=lambda each: file.tree.order(each.call)):
         line = file.editor.statement(load.call)
         made = [] if is_in_reach(file, load.scaler, load.call) else _made_before(file, load)
+        if made and made[-1] in edits:  # it is taken from its place to an earlier load already
+            made = []
         if not isinstance(line, cst.SimpleStatementLine) or made is None or "(" in file.tree.text(load.holder):
             continue
         edits |= dict.fromkeys([*made, file.editor.insert_after(line, *_guarded(file, load))])
