@@ -6,6 +6,24 @@ import pytest
 from lowered import found, in_loop, kinds, marked
 
 CORRELATED = {
+    "a small batch tells nothing of a step": """
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        if batch.shape[0] < args.size or batch.size(1) != 3:
+            continue
+        scheduler.step()  #! scheduler-not-gated
+    """,
+    "a norm that is NaN tells of a step": """
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        norm = clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        if norm != norm:
+            continue
+        scheduler.step()
+    """,
     "the same flag": """
         if args.amp:
             scaler.scale(loss).backward()
