@@ -53,8 +53,9 @@ elsewhere, so that its outputs are only likely to be half.
 A float32 target widens a difference, so `mse_loss` and its relatives are reported only where both sides are half. It
 widens a binary cross entropy, too, but not the gradient of its float16 logits, which is scaled before the mean divides
 it: a scale of 65536 times a difference of nearly 1 is infinite there. That is reported if the file scales gradients.
-A criterion that nobody can be seen to make is not judged. In a criterion of another file only classification is: what
-goes into a cross entropy, or is made log-probabilities, left a layer, what goes into other losses may be anything.
+A criterion that nobody can be seen to make is not judged; what other files give a function, or make for it, is seen
+where they all make the same loss of PyTorch. In a criterion of another file only classification is judged: what goes
+into a cross entropy, or is made log-probabilities, left a layer, what goes into other losses may be anything.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#cuda-ops-that-autocast-to-float32

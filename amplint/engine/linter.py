@@ -119,7 +119,8 @@ def _given(file: File, rules: Sequence[Rule | RuleInfo]) -> tuple[ToOthers, ...]
     from amplint.facts.asked_objects import AskedObjects
     from amplint.facts.trial_code import Trials
 
-    if file.fact(Trials).everywhere:  # what a test gives a loss, in whatever precision, is no training
+    trials = file.fact(Trials)
+    if trials.everywhere:
         return ()
     asked = file.fact(AskedObjects)
     if not place.entered and not any(rule.entered for rule in rules):
@@ -128,7 +129,10 @@ def _given(file: File, rules: Sequence[Rule | RuleInfo]) -> tuple[ToOthers, ...]
 
     dtypes, text = file.fact(Dtypes), file.source.text
     uses = any(rule.entered and re.search(rule.entered, text) for rule in rules)
-    return (*dtypes.contexts(uses), *dtypes.results, *asked.found(dtypes.unknown_losses))
+    # What a test gives a loss, in whatever precision, is no training.
+    tests = [range(found.start.row, found.end.row + 1) for found in map(file.range, trials.tests)]
+    contexts = (each for each in dtypes.contexts(uses) if not any(each.row in rows for rows in tests))
+    return (*contexts, *dtypes.results, *asked.found(dtypes.unknown_losses))
 
 
 def _found(file: File, rules: Sequence[Rule | RuleInfo], crashes: dict[str, Exception]) -> list[Diagnostic]:

@@ -38,6 +38,13 @@ class Trials:
         tries = self._is_trial_file or self._imports_trial or _measures(self._tree.module)
         return tries and _TRAINS_IN_TEXT.search(self._tree.source.text) is None
 
+    @cached_property
+    def tests(self) -> tuple[cst.FunctionDef, ...]:
+        """The functions of a file of tests that train nothing."""
+        if not (self._is_trial_file or self._imports_trial):
+            return ()
+        return tuple(each for each in self._tree.find(cst.FunctionDef) if _tries(each) and not _trains(each))
+
     def is_called_one(self, function: cst.FunctionDef) -> bool:
         """Whether a function, or its file, is a test or a measurement by its name, whatever it trains."""
         return self._is_trial_file or _TRIES.search(function.name.value) is not None

@@ -175,7 +175,7 @@ KEEPS = frozenset({"append", "extend", "add", "insert"})
 """Methods of containers that take something in."""
 SAVES = _any(r"save|dump|checkpoint|ckpt|snapshot|serialize|(^|_)(log|store|write)_(best_|last_)?(model|state)(_|$)")
 """Functions that write a checkpoint, unless they also are `LOADS` or `FINDS`."""
-SAVER = _any(r"check_?pointer|(^|_)saver$|(checkpoint|ckpt)(_?manager|_?io|_?handler|_?saver)")
+SAVER = _any(r"check_?pointer|(^|_)saver$|(checkpoint|ckpt)(_?manager|_?io|_?handler|_?saver|_?callback)")
 """Objects that save the state of a run."""
 LOADS = _any("load|resume|restore|recover|restart|set_state|from_(the_)?(checkpoint|ckpt|snapshot)")
 """Functions that read one, or put back what was read."""
