@@ -113,6 +113,9 @@ def test_what_a_test_gives_a_loss_is_no_training(tmp_path: Path) -> None:
     """
     assert "losses.py:9 AMP211" in found_in(project(tmp_path / "one", losses=losses, tried=tried))
     named = project(tmp_path / "two", losses=losses)
-    for more in ("", "\n\ndef test_step():\n    optimizer = torch.optim.SGD([torch.zeros(1)], lr=0.1)\n    optimizer.step()\n"):
+    for more in (
+        "",
+        "\n\ndef test_step():\n    optimizer = torch.optim.SGD([torch.zeros(1)], lr=0.1)\n    optimizer.step()\n",
+    ):
         (named / "test_losses.py").write_text(textwrap.dedent(tried) + more)
         assert "losses.py:9 AMP211" not in found_in(named)
