@@ -22,18 +22,19 @@ class GivenTexts:
         self._given: dict[Function, Mapping[str, ast.expr]] = {}
 
     @contextmanager
-    def given_by(self, call: ast.Call, function: Function | ast.ClassDef) -> Iterator[bool]:
+    def given_by(self, call: ast.Call, function: Function | ast.ClassDef, beside: bool) -> Iterator[bool]:
         """Know what a call gives a function, as long as what that returns is followed; gives whether a text is among it.
 
         Args:
             call: the call.
             function: the function.
+            beside: whether both stand in one file, where the names of classes mean the same to both.
         """
         if isinstance(function, ast.ClassDef):
             yield False
             return
         before = self._given.get(function)
-        self._given[function] = given = dict(_told(call, function))
+        self._given[function] = given = dict(_told(call, function, beside))
         try:
             yield any(isinstance(each, ast.Constant) for each in given.values())
         finally:
@@ -53,7 +54,7 @@ class GivenTexts:
         return filled
 
 
-def _told(call: ast.Call, function: Function) -> Iterator[tuple[str, ast.expr]]:
+def _told(call: ast.Call, function: Function, beside: bool) -> Iterator[tuple[str, ast.expr]]:
     """The parameters that a call gives a text, or leaves at one, and those that it gives a class, by its name."""
     if any(isinstance(each, ast.Starred) for each in call.args) or any(each.arg is None for each in call.keywords):
         return
@@ -64,7 +65,8 @@ def _told(call: ast.Call, function: Function) -> Iterator[tuple[str, ast.expr]]:
     given.update((each.arg, each.value) for each in call.keywords if each.arg is not None)
     for name, value in given.items():
         is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
-        if (is_text or isinstance(value, ast.Name) and value.id[:1].isupper()) and not is_assigned(function, name):
+        is_class = beside and isinstance(value, ast.Name) and value.id[:1].isupper()
+        if (is_text or is_class) and not is_assigned(function, name):
             yield name, value
 
 

@@ -222,7 +222,8 @@ class HeldValues(ModuleValues):
                 if not (each.made or isinstance(wanted, int)):
                     yield each._replace(made=True, given=tuple(self._given(path, call, scope, each.definition)))
             else:
-                with self._texts.given_by(call, each.definition.node) as chooses:
+                beside = path == each.definition.path
+                with self._texts.given_by(call, each.definition.node, beside) as chooses:
                     returned = [*self._returned(each.definition, wanted, hops + 1)]
                 home = (each.definition.path, each.definition.node.name) if chooses else None
                 # Whatever the texts are, it is one function that chooses.

@@ -56,9 +56,13 @@ class ObjectAnswers:
 
     def _made(self, question: AskedObject, given: Iterable[tuple[Path, Argument]]) -> ObjectElsewhere | None:
         """The only class of PyTorch of which expressions of some files make an object."""
-        made = {one for path, argument in given for one in self._layers.of(path, *argument)}
-        known = [each for each in made if each is not None]
-        if len(known) < len(made) or len({each.name for each in known}) != 1:
+        known: list[MadeLayer] = []
+        for path, argument in given:
+            for made in self._layers.of(path, *argument):
+                if made is None or known and made.name != known[0].name:
+                    return None
+                known.append(made)
+        if not known:
             return None
         first = min(known, key=lambda each: (each.path, each.call.lineno, each.call.col_offset))
         return ObjectElsewhere(question, str(first.path), first.name, *self._place(first))

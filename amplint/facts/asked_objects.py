@@ -38,7 +38,9 @@ class AskedObjects:
         if place is None:
             return ()
         criteria = [each.func for each in losses]
-        params = (param for each in (*self._receivers(), *criteria) for param in self._params(each))
+        params = [param for each in self._receivers() for param in self._params(each)]
+        # Where calls in this file give the criterion, they are followed.
+        params += [each for one in criteria for each in self._params(one) if not self._file.flow.given_to(each)]
         taken = ((taker_of(param, self._tree, self._classes), param.name.value) for param in params)
         asked = [(owner, name) for owner, name in taken if owner]
         made = (each for criterion in criteria for each in self._objects.held(criterion) if isinstance(each, cst.Call))

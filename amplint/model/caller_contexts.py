@@ -218,4 +218,6 @@ def _ordered(contexts: Iterable[CallerContext]) -> Iterator[CallerContext]:
 
 
 def _place(context: CallerContext) -> tuple[object, ...]:
-    return context.target, context.caller, context.row, context.column
+    target = context.target
+    # What a constructor is given is of several types, which Python puts into no order.
+    return target._replace(given=()), repr(target.given), context.caller, context.row, context.column

@@ -198,7 +198,7 @@ HARMLESS = _any(
     r"^(unwrap_model|to_device|main_process_first|verify_device_map|(set|check)_trigger)$|"
     r"get_scale|_(found|check)_inf_|is_enabled|param_groups|broadcast_optimizer|^(named_)?(buffers|modules|children)$|"
     r"^((named|master|trainable|all|get|iter|fp32|model|optimizer|optim)_)*param(eter)?s$",
-    r"(^|_)(timing|timed?|timer|stop_?watch|profil(e|er|ing)|nvtx)(_|$)|^Timer$",
+    r"(^|_)(timing|timed|timer|stop_?watch|profil(e|er|ing)|nvtx)(_|$)|^Timer$",
 )
 """Functions that leave gradients alone."""
 CLIPS = _any("clip|max_norm|max_grad")

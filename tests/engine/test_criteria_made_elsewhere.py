@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from project import found_in, project
+from project import check, found_in, project
+
+from amplint.diagnostics import SAFE
 
 LOOP = """
     for x, y in loader:
@@ -149,3 +151,14 @@ def test_a_criterion_that_a_function_of_a_third_file_makes(
 ) -> None:
     files = {"trainer": TRAINER.format(kept=kept), "losses": LOSSES.format(made=made), "main": STARTS}
     assert found(tmp_path, **files) == expected
+
+
+def test_a_call_in_the_same_file_is_followed_there(tmp_path: Path) -> None:
+    """With what else it gives, so that the fix is as safe as before."""
+    files = {"engine": ENGINE + MAIN.replace("from engine import train_one_epoch\n", "")}
+    made = "criterion, model = nn.CrossEntropyLoss(), nn.Linear(64, 10)"
+    root = project(tmp_path, engine=files["engine"].format(made=made, given="criterion"))
+    (finding,) = [each for each in check(root, "engine.py").diagnostics if each.code == "AMP211"]
+    assert finding.fix is not None and finding.fix.applicability is SAFE
+    assert not any(each.path for each in finding.related)
+    assert found(root) == FOUND

@@ -25,3 +25,9 @@ def test_of_one_effect_the_first_place_is_kept() -> None:
 
 def test_not_more_ways_of_one_function_are_kept_than_say_anything_new() -> None:
     assert len(distinct(map(entered, range(MOST + 3)))) == MOST
+
+
+def test_what_constructors_are_given_may_be_of_several_types() -> None:
+    given = ((("block", ("Block",)),), (("block", "narrow"),), (("block", True),), ())
+    ways = [entered(1)._replace(target=Target("net.py", "Net", True, given=each)) for each in given]
+    assert len({distinct(each) for each in permutations(ways)}) == 1 and len(distinct(ways)) == 4
