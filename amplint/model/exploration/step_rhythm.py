@@ -9,6 +9,7 @@ from amplint.model.events import ScalerStep, SchedulerStep
 from amplint.model.exploration.call_references import MAX_DEPTH, Frame
 from amplint.model.exploration.effects import Flows
 from amplint.model.records import changed, frozen
+from amplint.model.references import reference
 
 
 @frozen
@@ -16,8 +17,8 @@ class Rhythm:
     """Where a root function and all that it calls takes steps.
 
     `is_one_round` says that it advances a schedule, and takes steps in no loop at all: somebody calls it for each iteration.
-    `rests` are steps (the optimizer, and the loops around) outside of a loop in which the same optimizer is stepped, too: for
-    what the loop has left over. `advancing` are the loops around what advances a schedule.
+    `rests` are steps (the optimizer as the author writes it, and the loops around) outside of a loop in which the same optimizer
+    is stepped, too: for what the loop has left over. `advancing` are the loops around what advances a schedule.
     """
 
     is_one_round: bool = False
@@ -76,7 +77,7 @@ class _Steps:
             case SchedulerStep():
                 yield _Step(None, frame.loops, outcomes)
             case ScalerStep(optimizer=optimizer):
-                yield _Step(frame.ref(optimizer), frame.loops, outcomes)
+                yield _Step(reference(frame.ref(optimizer)).written, frame.loops, outcomes)
             case Call():
                 yield from self._in_call(node, frame, outcomes)
             case Branch(condition=condition):
@@ -93,7 +94,7 @@ class _Steps:
         called = self._flows.function(call.function) if frame.depth < MAX_DEPTH else None
         if called is None:
             return
-        below = frame.entering(called, call, "#")
+        below = frame.entering(called, call, "#0/")
         key = called.key, below.binding, below.loops, outcomes
         if key not in self._seen:
             self._seen.add(key)

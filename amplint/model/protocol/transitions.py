@@ -48,6 +48,7 @@ from amplint.model.protocol.path_state import PathFacts, PathState
 from amplint.model.protocol.state import ANY, NAMELESS, ProtocolState
 from amplint.model.protocol.table import Table
 from amplint.model.protocol.value_transitions import after_assignment, after_scaling
+from amplint.model.references import reference
 
 Outcome = tuple[PathState, tuple[Hazard, ...]]
 
@@ -187,7 +188,7 @@ class Protocol:
 
     def _remembered(self, step: Stepped) -> Stepped | None:
         """A step, if a schedule may go by it."""
-        is_rest = bool(step.scaler) and (step.optimizer, step.loops) in self.rests
+        is_rest = bool(step.scaler) and (reference(step.optimizer).written, step.loops) in self.rests
         return None if is_rest or (self.advancing is not None and step.loops not in self.advancing) else step
 
     def _stepped_directly(self, state: ProtocolState, event: OptimizerStep, loops: tuple[int, ...]) -> ProtocolState:
