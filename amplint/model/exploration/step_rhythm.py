@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amplint.model.event_graph import Both, Branch, Call, Condition, Function, Loop, Node, Not, Test, parts_of
-from amplint.model.events import ScalerStep, SchedulerStep
+from amplint.model.events import Backward, ScalerStep, SchedulerStep
 from amplint.model.exploration.call_references import MAX_DEPTH, Frame
 from amplint.model.exploration.effects import Flows
 from amplint.model.records import changed, frozen
@@ -50,20 +50,27 @@ def rhythm_of(root: Function, flows: Flows) -> Rhythm:
     """
     if not flows.happens(SchedulerStep, root):
         return Rhythm()
-    found = list(_Steps(flows).of(root.body, Frame(root), frozenset()))
+    walk = _Steps(flows)
+    found = list(walk.of(root.body, Frame(root), frozenset()))
     steps = [(step.optimizer, step) for step in found if step.optimizer is not None]
-    rests = {(optimizer, step.loops) for optimizer, step in steps if any(step.is_rest_of(other) for _, other in steps)}
+    over = [(optimizer, step) for optimizer, step in steps if step.loops not in walk.propagating]
+    rests = {(optimizer, step.loops) for optimizer, step in over if any(step.is_rest_of(other) for _, other in steps)}
     in_no_loop = bool(steps) and not any(step.loops for _, step in steps)
     advancing = frozenset(step.loops for step in found if step.optimizer is None)
     return Rhythm(in_no_loop and len(steps) < len(found), frozenset(rests), advancing)
 
 
 class _Steps:
-    """Finds the steps in functions and in what they call."""
+    """Finds the steps in functions and in what they call.
+
+    Attributes:
+        propagating: the loops around backward passes: a step in just these is for a pass of its own, and for nothing left over.
+    """
 
     def __init__(self, flows: Flows) -> None:
         self._flows = flows
         self._seen: set[object] = set()
+        self.propagating: set[tuple[int, ...]] = set()
 
     def of(self, node: Node, frame: Frame, outcomes: frozenset[tuple[str, bool]]) -> Iterator[_Step]:
         """The steps in a node, once for each loop and optimizer that it is entered with.
@@ -74,6 +81,8 @@ class _Steps:
             outcomes: the conditions, by key, that have come out so around it.
         """
         match node:
+            case Backward():
+                self.propagating.add(frame.loops)
             case SchedulerStep():
                 yield _Step(None, frame.loops, outcomes)
             case ScalerStep(optimizer=optimizer):

@@ -6,6 +6,16 @@ import pytest
 from lowered import found, in_loop, kinds, marked
 
 CORRELATED = {
+    "a step behind a loop of further steps is for no rest of them where it has a pass of its own": """
+        for _ in range(args.repeats):
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        scaler.scale(criterion(model(batch))).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        scheduler.step()  #! scheduler-not-gated
+    """,
     "a small batch tells nothing of a step": """
         scaler.scale(loss).backward()
         scaler.step(optimizer)
