@@ -14,7 +14,7 @@ from amplint.model.caller_contexts import AskedObject
 from amplint.roles.told_objects import made_by, taker_of
 from amplint.syntax.access_paths import called_name, path_of
 
-_TRAINS = re.compile(r"^_?(train|fit|optimi[sz]e)|(?<!forward)_?(step|update|backward)$", re.IGNORECASE)
+_TRAINS = re.compile(r"^_?(train|fit|optimi[sz]e)|(step|update|backward)$", re.IGNORECASE)
 """Methods in which a backward pass may stand."""
 _STEPPING = frozenset({"optimizer", "scaler", "scheduler"})
 """What has such methods, and no backward pass in them."""

@@ -40,8 +40,10 @@ class ScalerSwitches:
         home = self._tree.function(node) if type(node) is cst.Name else None
         if (home, path_of(node)) in self._of_file:
             return True
-        owner = self._owner(node) if isinstance(node, cst.Attribute) else None
-        return owner is not None and isinstance(node, cst.Attribute) and node.attr.value in self._of_class(owner)
+        if not isinstance(node, cst.Attribute):
+            return False
+        owner = self._owner(node)
+        return owner is not None and node.attr.value in self._of_class(owner)
 
     @cached_property
     def _of_file(self) -> frozenset[tuple[cst.CSTNode | None, str]]:
