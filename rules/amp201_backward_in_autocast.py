@@ -67,6 +67,7 @@ from amplint.rule import HIGH, WARNING, File, Finding, Found, rule
 from ._support import hazard_calls
 from ._support.outside_autocast import may_compute
 from ._support.region_ends import cut_after, cut_before, dedent, entered, is_region
+from ._support.spanning_regions import spanning
 
 KIND = HazardKind.BACKWARD_IN_AUTOCAST
 
@@ -76,10 +77,10 @@ _NEUTRAL = frozenset({"contextlib.nullcontext", "torch.enable_grad", "torch.auto
 
 @rule("AMP201", KIND, WARNING, HIGH, "0.1.0", fix=SAFE, observable=Observable(ISLAND_ERROR), yields_to="AMP212")
 def check(file: File) -> Iterator[Finding]:
-    spanning = {found.node for found in file.analysis.of(HazardKind.REGION_SPANS_STEPS)}
+    told = {found.node for found in spanning(file)}
     for found in file.analysis.of(KIND, elsewhere=True):
         region = found.related["region"]
-        if found.related.get("outermost") in spanning or _trains_nothing(file, found) or _is_of_library(file, region):
+        if found.related.get("outermost") in told or _trains_nothing(file, found) or _is_of_library(file, region):
             continue
         yield Finding(
             hazard_calls.callee_range(file, found.node),

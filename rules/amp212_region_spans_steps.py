@@ -72,13 +72,14 @@ from ._support import hazard_calls
 from ._support.call_edits import has_star, insert_arguments, keyword, positionals
 from ._support.narrow_regions import narrow
 from ._support.region_ends import entered
+from ._support.spanning_regions import spanning
 
 KIND = HazardKind.REGION_SPANS_STEPS
 
 
 @rule("AMP212", KIND, ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(LOSS_ERROR, tolerance=0.005))
 def check(file: File) -> Iterator[Finding]:
-    for found in file.analysis.of(KIND):
+    for found in spanning(file):
         if file.fact(Trials).is_in_one(found.node):
             continue
         yield Finding(

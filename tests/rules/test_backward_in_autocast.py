@@ -26,3 +26,32 @@ def {name}(model, images):
 def test_what_the_helper_is_for(tmp_path: Path, name: str, expected: list[str]) -> None:
     root = project(tmp_path, run=CALLER.format(name=name), tools=HELPER.format(name=name))
     assert codes(root, "run.py") == expected
+
+HALF = """
+import torch
+
+def train(net, loader, criterion):
+    {cast}
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for images, labels in loader:
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            criterion(net(images), labels).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            criterion(net(images.flip(0)), labels).backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("cast", "expected"),
+    [
+        ("net.to(torch.bfloat16)", ["AMP201", "AMP201"]),
+        ("net = net.half()", ["AMP201", "AMP201"]),
+        ("net.to(torch.float64)", ["AMP212"]),
+        ("if len(loader) > 9:\n        net.to(torch.bfloat16)", ["AMP212"]),
+        ("net.encoder.to(torch.bfloat16)", ["AMP212"]),
+    ],
+)
+def test_weights_that_are_half_anyway_are_not_copied(tmp_path: Path, cast: str, expected: list[str]) -> None:
+    root = project(tmp_path, run=HALF.format(cast=cast))
+    assert codes(root, "run.py") == expected
