@@ -8,7 +8,7 @@ import libcst as cst
 
 from amplint.dtypes import containers
 from amplint.dtypes.frames import StackFrame
-from amplint.dtypes.literals import joined
+from amplint.dtypes.literals import joined, spelled_number
 from amplint.dtypes.module_calls import ModuleCalls
 from amplint.dtypes.python_numbers import computed
 from amplint.dtypes.tensor_calls import MODULES, no_result
@@ -75,7 +75,7 @@ class Calls(ModuleCalls):
             return self._made_record(arguments)
         if module == "torch.nn" and name[:1].isupper():
             return self._layer(name, node, arguments)
-        if (number := computed(meaning, arguments)) is not None:
+        if (number := computed(meaning, arguments) or spelled_number(node)) is not None:
             return number
         if module in MODULES:
             return self.torch_call(name, node, arguments, frame)

@@ -45,7 +45,16 @@ class ConstantUse:
     node: cst.BaseExpression | None
 
 
-_FILLS = {"masked_fill": 2, "fill": 1, "full_like": 1, "index_fill": 3, "new_full": 2, "full": 1, "pad": 3}
+_FILLS = {
+    "masked_fill": 2,
+    "fill": 1,
+    "full_like": 1,
+    "index_fill": 3,
+    "new_full": 2,
+    "full": 1,
+    "pad": 3,
+    "scatter": 3,
+}
 """The position of the constant in what fills it in; the method's object counts."""
 _KEYWORDS = {"full": "fill_value", "full_like": "fill_value", "new_full": "fill_value"}
 

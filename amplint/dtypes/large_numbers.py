@@ -11,7 +11,7 @@ from functools import cache
 
 import libcst as cst
 
-from amplint.dtypes.literals import literal
+from amplint.dtypes.literals import literal, spelled_number
 from amplint.file import File
 from amplint.model.torch.operators import OPERATORS
 from amplint.syntax.access_paths import called_name
@@ -23,8 +23,8 @@ from amplint.syntax.tree import Tree
 _LARGE = 500
 """Products of two smaller numbers are no large ones."""
 _NUMBERS_INTO_TENSORS = frozenset(
-    "masked_fill masked_fill_ fill_ full full_like new_full index_fill index_fill_ pad where clamp clamp_ clamp_min"
-    " clamp_max clip clip_".split()
+    "masked_fill masked_fill_ fill_ full full_like new_full index_fill index_fill_ pad scatter scatter_ where clamp clamp_"
+    " clamp_min clamp_max clip clip_".split()
 )
 """What is given numbers behind its first argument, and makes a tensor of them that is no constant."""
 _NO_NUMBER = ("math.", "builtins.range", "builtins.int", "builtins.float", "builtins.len", "builtins.print")
@@ -53,6 +53,7 @@ def large_numbers(tree: Tree) -> Iterator[cst.CSTNode]:
     yield from (each for each in tree.find(cst.Integer) if int(each.value, 0) >= _LARGE)
     yield from (each for each in tree.find(cst.Float) if float(each.value) >= _LARGE)
     yield from (each for each in tree.find(cst.BinaryOperation) if _may_grow(each))
+    yield from (each for each in tree.find(cst.Call) if spelled_number(each) is not None)
     yield from (each for each in tree.find(cst.Attribute) if each.attr.value == "finfo")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import libcst as cst
@@ -23,6 +24,19 @@ def literal(node: cst.Integer | cst.Float) -> Number:
         return Number(float(int(node.value, 0)), True)
     except (OverflowError, ValueError):  # an integer beyond what a float holds, or Python reads
         return Number(None, True)
+
+
+def spelled_number(call: cst.Call) -> Number | None:
+    """The finite number that `float` reads from a text: `float("-1e9")`; None for any other call."""
+    named = call.func.value if type(call.func) is cst.Name else ""
+    text = call.args[0].value if named == "float" and len(call.args) == 1 else None
+    if not isinstance(text, cst.SimpleString):
+        return None
+    try:
+        value = float(text.evaluated_value)
+    except ValueError:
+        return None
+    return Number(value) if math.isfinite(value) else None
 
 
 def limit(finfo: Finfo, name: str) -> Number:
