@@ -19,9 +19,10 @@ _TRIES = re.compile(
     r"(^|_)oom($|_)|^_*(measure|time)_",
     re.IGNORECASE,
 )
-_TRIAL_FILE = re.compile(
-    r"(^|/)(test_[^/]*|[^/]*_test|conftest|([^/]*_)?(bench(mark)?s?|profil(e|ing))(_[^/]*)?)\.(py|ipynb)$"
-)
+_TEST_FILE = re.compile(r"(^|/)(test_[^/]*|[^/]*_test|conftest)\.(py|ipynb)$")
+_MEASURING_FILE = re.compile(r"(^|/)([^/]*_)?(bench(mark)?s?|profil(e|ing))(_[^/]*)?\.(py|ipynb)$")
+_KEEPS_STATE = re.compile(r"optim\w*\.state_dict\(")
+"""What a mere measurement has no use for: a benchmark that compares models trains them, and goes on where it stopped."""
 _TRIAL_MODULES = ("pytest", "unittest", "torch.testing", "torch.utils.benchmark", "timeit", "triton.testing")
 _TIMES = frozenset("perf_counter perf_counter_ns elapsed_time do_bench gradcheck gradgradcheck assert_close".split())
 
@@ -58,7 +59,9 @@ class Trials:
 
     @cached_property
     def _is_trial_file(self) -> bool:
-        return _TRIAL_FILE.search(self._tree.source.path.replace("\\", "/")) is not None
+        path, text = self._tree.source.path.replace("\\", "/"), self._tree.source.text
+        measures = _MEASURING_FILE.search(path) is not None and _KEEPS_STATE.search(text) is None
+        return measures or _TEST_FILE.search(path) is not None
 
     def at(self, node: cst.CSTNode) -> bool:
         """Whether a function around a place is a test or a measurement in which no word has to do with an optimizer."""

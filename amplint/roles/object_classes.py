@@ -12,7 +12,7 @@ from amplint.model import vocabulary
 from amplint.model.torch import layers
 from amplint.model.torch.names import GRAD_SCALER
 from amplint.roles.roles import Roles
-from amplint.roles.scaler_wrappers import ScalerWrappers, steps_its_own
+from amplint.roles.scaler_wrappers import ScalerWrappers, scales_losses, steps_its_own
 from amplint.roles.told_objects import ToldObjects
 from amplint.syntax.access_paths import called_name, displayed, path_of
 from amplint.syntax.class_info import is_only_announced
@@ -257,13 +257,13 @@ class ObjectClasses:
 
     def _handed_on(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
         """The class of an object that was handed on by its name: if a parameter is annotated with it, if it is derived from
-        torch's scaler, or steps through one of its own or one that it is given, or if a wrapper that comes with amplint speaks
-        for it."""
+        torch's scaler, steps through one of its own or one that it is given, or scales losses, or if a wrapper that comes with
+        amplint speaks for it."""
         info = self._class_of(instance, abroad, names)
         if info is None or info is self._annotated(instance, abroad):
             return info
         told = self._tree.home(info.node).source.path.endswith(".pyi")
-        steps = self._wrappers.is_one(info) or steps_its_own(info)
+        steps = self._wrappers.is_one(info) or steps_its_own(info) or scales_losses(info)
         return info if told or info.is_module or _is_scaler(info) or steps else None
 
 

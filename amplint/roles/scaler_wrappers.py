@@ -5,11 +5,14 @@ from __future__ import annotations
 import libcst as cst
 
 from amplint.roles.roles import Roles
-from amplint.syntax.access_paths import path_of
+from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.call_arguments import params_of
 from amplint.syntax.classes import Classes, ClassInfo
 from amplint.syntax.nodes import within
 from amplint.syntax.tree import Tree
+
+_MAX_NAMES = 2
+"""From an attribute to the parameter that it is assigned, and from there to what callers give, so many times."""
 
 
 class ScalerWrappers:
@@ -46,12 +49,18 @@ class ScalerWrappers:
         """
         return {info for _, info in self._made(node)}
 
-    def _made(self, node: cst.BaseExpression) -> list[tuple[cst.BaseExpression, ClassInfo | None]]:
+    def _made(
+        self, node: cst.BaseExpression, names: int = _MAX_NAMES
+    ) -> list[tuple[cst.BaseExpression, ClassInfo | None]]:
         """The expressions that make what another one names, but for `None`, each with the class of what it makes."""
         flow = self._roles.flow
         values = (list(flow.values(node)) or list(flow.given(node))) if path_of(node) else [node]
-        sides = [side for value in values for side in sides_of(value)]
-        return [(side, self._classes.instance_of(side)) for side in sides if path_of(side) != "None"]
+        sides = [side for value in values for side in sides_of(value) if path_of(side) != "None"]
+        found = []
+        for side in sides:
+            further = self._made(side, names - 1) if names and path_of(side) else []
+            found += further or [(side, self._classes.instance_of(side))]
+        return found
 
     def around(self, node: cst.CSTNode) -> ClassInfo | None:
         """The class of such objects whose method a node stands in."""
@@ -91,6 +100,17 @@ def steps_its_own(info: ClassInfo) -> bool:
     """
     methods = [method for each in info.lineage for method in each.methods.values()]
     return any(_steps_own(node, method) for method in methods for node in within(method))
+
+
+def scales_losses(info: ClassInfo) -> bool:
+    """Whether the objects of a class scale losses with a scaler that they keep: `self.scaler.scale(loss).backward()`.
+
+    Args:
+        info: the class.
+    """
+    methods = [method for each in info.lineage for method in each.methods.values()]
+    calls = (node for method in methods for node in within(method) if type(node) is cst.Call)
+    return any(path_of(call.func).startswith("self.") and called_name(call) == "scale" for call in calls)
 
 
 def _steps_own(node: cst.CSTNode, method: cst.FunctionDef) -> bool:

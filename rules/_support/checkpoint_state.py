@@ -12,7 +12,7 @@ from amplint.facts.resume_checkpoints import Checkpoints, Incomplete
 from amplint.rule import File
 
 from .call_edits import insert_arguments, quoted
-from .optional_scalers import holds_none, may_be_left_out
+from .optional_scalers import gives_none, holds_none, may_be_left_out
 from .restore_state import Load, is_in_reach, restored
 
 _OPTIMIZER = re.compile("(optimizer|optim|opt)(s(?![a-z]))?", re.IGNORECASE)
@@ -135,11 +135,11 @@ def _file_of_its_own(file: File, each: Incomplete, line: cst.SimpleStatementLine
 def _may_be_none(file: File, scaler: cst.BaseExpression, place: cst.CSTNode) -> bool | None:
     """Whether the scaler may be None; None where it may not exist at all."""
     values = list(file.roles.values(scaler))
-    if any(holds_none(value) for value in values):
+    if any(gives_none(file, value) for value in values):
         return True
     if not values and re.fullmatch(r"self\.\w+", file.tree.text(scaler)):
         return None  # made out of sight, and perhaps not always
-    if not values or any(isinstance(value, cst.Name) for value in values):
+    if not values or any(isinstance(value, cst.Name) or file.roles.made_by(value) is None for value in values):
         return may_be_left_out(file, scaler, place)
     branches = [file.tree.enclosing(value, cst.If, cst.Else, cst.Try, cst.FunctionDef) for value in values]
     conditional = [above for above in branches if above is not None and not isinstance(above, cst.FunctionDef)]

@@ -21,6 +21,18 @@ def holds_none(value: cst.BaseExpression) -> bool:
     return isinstance(value, cst.Name) and value.value == "None"
 
 
+def gives_none(file: File, value: cst.BaseExpression) -> bool:
+    """Whether a value is None, or may be: by a conditional expression, or as a call of a function that returns None on some
+    path."""
+    callee = file.callees.of(value) if isinstance(value, cst.Call) else None
+    if callee is None:
+        return holds_none(value)
+    returns = [each for each in file.tree.inside(callee.node, cst.Return) if file.tree.function(each) is callee.node]
+    given = [each.value for each in returns if each.value is not None]
+    held = [value for each in given if isinstance(each, cst.Name) for value in file.roles.values(each)]
+    return len(given) < len(returns) or any(map(holds_none, (*given, *held)))
+
+
 def _is_optional(file: File, scaler: cst.BaseExpression) -> bool:
     """Whether the parameter that a scaler comes from has None as its default, or gets None in a call that is in sight."""
     roles = file.roles

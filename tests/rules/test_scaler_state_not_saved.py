@@ -438,3 +438,10 @@ class Trainer:
 
 def test_an_optimizer_may_be_called_as_options_are(tmp_path: Path) -> None:
     assert "train.py:11 AMP114" in found_in(project(tmp_path, manager=OPT_MANAGER, train=OPT_TRAINER))
+
+
+@pytest.mark.parametrize("name", ["train", "benchmark", "profile"])
+def test_a_benchmark_that_keeps_states_trains(tmp_path: Path, name: str) -> None:
+    save = 'torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, path)'
+    root = project(tmp_path, **{name: training("", save)})
+    assert codes(root, f"{name}.py") == ["AMP114"]
