@@ -77,6 +77,9 @@ class LossScales:
         return named and not (values and all(map(self._is_written, values)))
 
     def _is_written(self, value: cst.BaseExpression) -> bool:
+        """Whether a value is spelled out: a number, or computed of what is called otherwise (`1.0 / self.batches`)."""
+        if isinstance(value, cst.BinaryOperation):
+            return not any(isinstance(each, cst.Call) for each in within(value))
         return number(self._tree.text(value)) is not None or _is_part(value)
 
     def is_share(self, factor: cst.BaseExpression) -> bool:
