@@ -150,7 +150,11 @@ class RebuiltScalers:
         yield from found
 
     def _kept(self, optimizer: cst.BaseExpression) -> cst.BaseExpression:
-        """The attribute of `self` that a local name stands for (`optimizer = self.optimizer`); any other expression itself."""
+        """The attribute of `self` that a local name stands for (`optimizer = self.optimizer`), or the collection that a loop
+        takes it from; any other expression itself."""
+        sources = self._roles.collections(optimizer)
+        if sources and len(set(map(path_of, sources))) == 1:
+            return sources[0]
         values = list(self._roles.values(optimizer)) if isinstance(optimizer, cst.Name) else []
         return values[0] if len(values) == 1 and path_of(values[0]).startswith("self.") else optimizer
 
