@@ -27,9 +27,9 @@ class Bf16Scalers:
         condition = self._precisions.made_for_bf16(made)
         if condition is not None:
             return "made for bfloat16 here", condition
-        if self._precisions.follow_dtype(made):
-            return None
         regions = self._precisions.regions(made)
+        if self._precisions.follow_dtype(made) and not self._precisions.switched_with(made, regions):
+            return None
         dtypes = self._precisions.dtypes.union(each.region.dtype for each in regions)
         if not regions or dtypes != {"bfloat16"}:
             return None

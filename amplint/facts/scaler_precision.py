@@ -149,6 +149,30 @@ class Precisions:
             return True
         return any(self._speaks(test) for test, _ in self._conditions(made))
 
+    def switched_with(self, made: cst.Call, regions: list[Scoped]) -> bool:
+        """Whether the conditions of a scaler that speak of a precision are those by which all of some regions are enabled.
+
+        Args:
+            made: the call that makes the scaler.
+            regions: what it scales is computed in these.
+        """
+        speaking = [(test, truth) for test, truth in self._conditions(made) if self._speaks(test)]
+        if any(arg.star for arg in made.args) or not all(truth for _, truth in speaking):
+            return False
+        switches = [switch for each in regions for switch in self._switches_of(each) or [set[str]()]]
+        return all(self._spellings(test) & switch for test, _ in speaking for switch in switches)
+
+    def _switches_of(self, region: Scoped) -> list[set[str]]:
+        """What a region is given as `enabled`, in all spellings."""
+        place = self._analysis.program.places[region.site]
+        entered = place.item if isinstance(place, cst.WithItem) else place
+        return [self._spellings(each) for each in _switches(entered)] if isinstance(entered, cst.Call) else []
+
+    def _spellings(self, condition: cst.BaseExpression) -> set[str]:
+        """The text of a condition, and the names that it stands for: `self.fp16`, and the parameter `fp16` that it was given."""
+        named = (each for each in self._roles.values(condition) if isinstance(each, cst.Name))
+        return set(map(self._tree.text, (condition, *named)))
+
     def made_for_bf16(self, made: cst.Call) -> cst.BaseExpression | None:
         """The condition by which a scaler is made, or enabled, in bfloat16 alone; the file's own regions may be in it."""
         regions = any(self._names.references(torch_names.AUTOCAST))
