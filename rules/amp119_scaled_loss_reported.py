@@ -83,7 +83,7 @@ def check(file: File) -> Iterator[Finding]:
             hazard_calls.callee_range(file, found.node),
             f"{shown} is reported while still multiplied by the scale of `{found.scaler_name}`",
             note=f"what is reported is {optimizer_notes.initial_scale(found)} times the loss at first, and jumps with the scale",
-            related=file.related("scaled here", scale if scale is not value else None),
+            related=file.related("scaled here", (scale or _scaled_before(found)) if scale is not value else None),
             fix=mend(file, value, scale) or NoFix("the unscaled loss has no plain name here"),
         )
 
@@ -102,6 +102,11 @@ def _scaled(file: File, found: Found) -> tuple[cst.BaseExpression, cst.Call | No
         if scale is not None:
             return value, scale
     return values[0], None
+
+
+def _scaled_before(found: Found) -> cst.Call | None:
+    """The only call of `scale` on the paths that lead to a report, in whatever function it is."""
+    return hazard_calls.only(node for _, node in found.events(Scale) if isinstance(node, cst.Call))
 
 
 def _targets(file: File, call: cst.Call) -> list[str]:

@@ -16,6 +16,7 @@ import libcst as cst
 from amplint.model import vocabulary
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.bindings import targets
+from amplint.syntax.call_arguments import given_by, params_of
 from amplint.syntax.nodes import within
 from amplint.syntax.tree import Tree
 from amplint.syntax.value_flow import ValueFlow
@@ -64,8 +65,22 @@ class Reports:
                 returning.add(home.name.value)
         for call in (*(call for name in returning for call in self._flow.calls(name)), *self._handed_scalers()):
             concerned.update(((self._tree.function(call), path_of(each)), call) for each in self._targets(call))
-        for (_, path), place in concerned.items():
+        for (function, path), place in concerned.items():
             yield from self._flow.reads(path, place)
+            if function is not None:
+                yield from self._read_by_helpers(function, path)
+
+    def _read_by_helpers(self, home: cst.CSTNode, path: str) -> Iterator[cst.BaseExpression]:
+        """Where functions in sight read what one function gives them by a name; not those that show it by what they are called,
+        as the call says that."""
+        for call in self._tree.inside(home, cst.Call):
+            function = self._flow.called(call) if any(path_of(arg.value) == path for arg in call.args) else None
+            if function is None or vocabulary.SHOWS.match(function.name.value):
+                continue
+            names = [each.name.value for each in params_of(function)]
+            given = ((name, given_by(call, function, name)) for name in names)
+            for name in (name for name, value in given if value is not None and path_of(value) == path):
+                yield from self._flow.reads(name, function.body)
 
     def _handed_scalers(self) -> Iterator[cst.Call]:
         """The calls whose value is assigned and that, by what they speak of, may scale it in another file."""
