@@ -13,7 +13,8 @@ from amplint.facts.driving_facts import trains
 from amplint.facts.stated_facts import stated_nearby
 from amplint.facts.unsaved_scalers import UnsavedScalers
 from amplint.file import File
-from amplint.syntax.access_paths import path_of
+from amplint.model import vocabulary
+from amplint.syntax.access_paths import called_name, path_of
 from amplint.syntax.class_info import ClassInfo
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
@@ -45,11 +46,30 @@ class HandedTrainers:
                 yield trains(holder.strip("_").lower(), optimizer), step
 
     def _is_handed_out(self, info: ClassInfo) -> bool:
-        """Whether an object of a class gives itself to something: `callback.begin(self)`."""
+        """Whether an object of a class is given to something: by itself (`callback.begin(self)`), or by what makes it
+        (`manager.save(trainer)`)."""
         calls = (call for base in info.lineage for call in self._tree.inside(base.node, cst.Call))
-        return any(
-            path_of(arg.value) == "self"
-            for call in calls
-            if path_of(call.func) not in _KEEPS_TO_ITSELF
-            for arg in call.args
-        )
+        if any("self" in self._given(call) for call in calls):
+            return True
+        made = {name for name, call in self._made if called_name(call) == info.name}
+        taken = {owner.partition(".")[0] for owner in self._states_taken if vocabulary.SCALER_STATE.search(owner)}
+        kept = made - taken
+        return bool(kept) and any(not kept.isdisjoint(self._given(call)) for call in self._tree.find(cst.Call))
+
+    @cached_property
+    def _states_taken(self) -> list[str]:
+        """The paths of what has its state taken."""
+        return [path_of(owner) for _, owner in self._file.flow.methods("state_dict")]
+
+    @cached_property
+    def _made(self) -> list[tuple[str, cst.Call]]:
+        """The calls whose value gets a name, with that name."""
+        assigns = [each for each in self._tree.find(cst.Assign) if type(each.value) is cst.Call]
+        return [
+            (path_of(each.targets[0].target), each.value) for each in assigns if isinstance(each.value, cst.Call)
+        ]
+
+    @staticmethod
+    def _given(call: cst.Call) -> set[str]:
+        """The paths of what a call gives to something that may keep it."""
+        return set() if path_of(call.func) in _KEEPS_TO_ITSELF else {path_of(arg.value) for arg in call.args} - {""}

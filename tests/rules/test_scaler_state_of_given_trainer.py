@@ -136,3 +136,49 @@ def test_one_hook_steps_and_another_one_saves(tmp_path: Path, more: str, saved: 
     parts = {"engine": ENGINE, "stepping": STEPPING.format(more=more), "saving": SAVING.format(saved=saved)}
     root = project(tmp_path, files=FILES, hooks=HOOKS, **parts)
     assert len([each for each in found_in(root) if each.startswith("saving.py:7 AMP114")]) == count
+
+MADE = """
+import torch
+from checkpoints import Manager
+
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
+        self.scaler = torch.amp.GradScaler("cuda")
+
+    def step(self, inputs, targets):
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = torch.nn.functional.cross_entropy(self.model(inputs), targets)
+        self.optimizer.zero_grad()
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+
+def main(model, loader):
+    trainer = Trainer(model)
+    manager = Manager()
+    for inputs, targets in loader:
+        trainer.step(inputs, targets)
+    {after}
+"""
+MANAGER = """
+import torch
+
+class Manager:
+    def save(self, trainer, path):
+        torch.save({"model": trainer.model.state_dict(), "optimizer": trainer.optimizer.state_dict()}, path)
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "count"),
+    [
+        ('manager.save(trainer, "last.pt")', 1),
+        ("print(trainer)", 0),
+        ('manager.save(trainer, "last.pt"); torch.save(trainer.scaler.state_dict(), "scaler.pt")', 0),
+    ],
+)
+def test_who_makes_a_trainer_gives_it_to_a_saver(tmp_path: Path, after: str, count: int) -> None:
+    root = project(tmp_path, train=MADE.format(after=after), checkpoints=MANAGER)
+    assert found_in(root, select=("AMP114",)) == ({"checkpoints.py:6 AMP114"} if count else set())
