@@ -12,7 +12,8 @@ checkpoints hold a state that means nothing; and a step is skipped for no reason
 float32.
 
 If you like that the scaler skips steps with inf or NaN gradients, keep it and ignore this line. A scaler that is
-enabled, or made, by a condition about the precision is right and silent, unless the condition asks for bfloat16.
+enabled, or made, by a condition about the precision is right and silent, unless the condition asks for bfloat16, or
+also enables every region.
 
 ## Example
 ```python

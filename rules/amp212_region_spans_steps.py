@@ -47,7 +47,8 @@ and step are in different functions, and where another context of the `with` sta
 
 ## Limitations
 Without a loop, a model is known by the optimizer that got its parameters in the same function or class. What
-is called a test or a measurement trains nothing.
+is called a test or a measurement trains nothing. Of weights that are half anyway (`model.to(torch.bfloat16)`) a region
+keeps no copies, so that no step makes one stale.
 
 ## References
 - https://docs.pytorch.org/docs/stable/amp.html#torch.autocast
