@@ -65,9 +65,7 @@ class HandedTrainers:
     def _made(self) -> list[tuple[str, cst.Call]]:
         """The calls whose value gets a name, with that name."""
         assigns = [each for each in self._tree.find(cst.Assign) if type(each.value) is cst.Call]
-        return [
-            (path_of(each.targets[0].target), each.value) for each in assigns if isinstance(each.value, cst.Call)
-        ]
+        return [(path_of(each.targets[0].target), each.value) for each in assigns if isinstance(each.value, cst.Call)]
 
     @staticmethod
     def _given(call: cst.Call) -> set[str]:

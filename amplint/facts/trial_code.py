@@ -9,7 +9,6 @@ import libcst as cst
 
 from amplint.file import File
 from amplint.syntax.access_paths import called_name
-from amplint.syntax.nodes import within
 
 _TRAINS = re.compile(r"optim|(^|_)opt$|^step$|^zero_grad$|scaler", re.IGNORECASE)
 """Identifiers that say that something is trained."""
@@ -36,15 +35,16 @@ class Trials:
     @cached_property
     def everywhere(self) -> bool:
         """Whether the file tests or measures, and no word in it has to do with an optimizer."""
-        tries = self._is_trial_file or self._imports_trial or _measures(self._tree.module)
-        return tries and _TRAINS_IN_TEXT.search(self._tree.source.text) is None
+        if _TRAINS_IN_TEXT.search(self._tree.source.text) is not None:
+            return False
+        return self._is_trial_file or self._imports_trial or self._measures(self._tree.module)
 
     @cached_property
     def tests(self) -> tuple[cst.FunctionDef, ...]:
         """The functions of a file of tests that train nothing."""
         if not (self._is_trial_file or self._imports_trial):
             return ()
-        return tuple(each for each in self._tree.find(cst.FunctionDef) if _tries(each) and not _trains(each))
+        return tuple(each for each in self._tree.find(cst.FunctionDef) if self._tries(each) and not self._trains(each))
 
     def is_called_one(self, function: cst.FunctionDef) -> bool:
         """Whether a function, or its file, is a test or a measurement by its name, whatever it trains."""
@@ -67,7 +67,7 @@ class Trials:
         """Whether a function around a place is a test or a measurement in which no word has to do with an optimizer."""
         if self.everywhere:
             return True
-        return any(_tries(function) and not _trains(function) for function in self._functions_around(node))
+        return any(self._tries(function) and not self._trains(function) for function in self._functions_around(node))
 
     @cached_property
     def _imports_trial(self) -> bool:
@@ -75,14 +75,11 @@ class Trials:
         imported = [each.qualified for bindings in bound for each in bindings if isinstance(each.node, cst.ImportAlias)]
         return any(name == known or name.startswith(f"{known}.") for name in imported for known in _TRIAL_MODULES)
 
+    def _tries(self, function: cst.FunctionDef) -> bool:
+        return _TRIES.search(function.name.value) is not None or self._measures(function)
 
-def _tries(function: cst.FunctionDef) -> bool:
-    return _TRIES.search(function.name.value) is not None or _measures(function)
+    def _measures(self, node: cst.CSTNode) -> bool:
+        return any(called_name(each) in _TIMES for each in self._tree.inside(node, cst.Call))
 
-
-def _measures(node: cst.CSTNode) -> bool:
-    return any(called_name(each) in _TIMES for each in within(node))
-
-
-def _trains(node: cst.CSTNode) -> bool:
-    return any(isinstance(each, cst.Name) and _TRAINS.search(each.value) for each in within(node))
+    def _trains(self, function: cst.FunctionDef) -> bool:
+        return any(_TRAINS.search(each.value) for each in self._tree.inside(function, cst.Name))
