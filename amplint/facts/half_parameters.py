@@ -34,7 +34,7 @@ class HalfParameters:
             if (facts := self._roles.of(each)).role == "optimizer"
             for owner in (facts.owners or ("",))
         ]
-        return bool(owners) and self._cast.issuperset(owners)
+        return bool(owners) and all(any(f"{owner}.".startswith(f"{path}.") for path in self._cast) for owner in owners)
 
     @cached_property
     def _cast(self) -> frozenset[str]:

@@ -32,7 +32,7 @@ import torch
 
 def train(net, loader, criterion):
     {cast}
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    optimizer = torch.optim.SGD(net.{part}parameters(), lr=0.1)
     for images, labels in loader:
         with torch.autocast("cuda", dtype=torch.bfloat16):
             criterion(net(images), labels).backward()
@@ -53,5 +53,10 @@ def train(net, loader, criterion):
     ],
 )
 def test_weights_that_are_half_anyway_are_not_copied(tmp_path: Path, cast: str, expected: list[str]) -> None:
-    root = project(tmp_path, run=HALF.format(cast=cast))
+    root = project(tmp_path, run=HALF.format(cast=cast, part=""))
     assert codes(root, "run.py") == expected
+
+
+def test_a_part_of_a_half_model_is_half(tmp_path: Path) -> None:
+    root = project(tmp_path, run=HALF.format(cast="net.to(torch.bfloat16)", part="decoder."))
+    assert codes(root, "run.py") == ["AMP201", "AMP201"]
