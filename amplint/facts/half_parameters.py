@@ -9,6 +9,7 @@ import libcst as cst
 from amplint.facts.module_paths import ModulePaths
 from amplint.file import File
 from amplint.model.torch.precision import BFLOAT16, FLOAT16, named
+from amplint.syntax.access_paths import path_of
 
 _HALF = named(FLOAT16, BFLOAT16)
 
@@ -17,7 +18,8 @@ class HalfParameters:
     """The models of one file that are cast to float16 or bfloat16, by their access paths."""
 
     def __init__(self, file: File) -> None:
-        self._tree, self._names, self._roles, self._paths = file.tree, file.names, file.roles, file.fact(ModulePaths)
+        self._tree, self._names, self._roles, self._flow = file.tree, file.names, file.roles, file.flow
+        self._paths = file.fact(ModulePaths)
 
     def are_all_of(self, step: cst.CSTNode) -> bool:
         """Whether all parameters that a step changes are those of models that are cast to half.
@@ -28,13 +30,16 @@ class HalfParameters:
         if not isinstance(step, cst.Call) or not isinstance(step.func, cst.Attribute):
             return False
         receivers = (step.func.value, *(arg.value for arg in step.args[:1]))
-        owners = [
-            owner
-            for each in receivers
-            if (facts := self._roles.of(each)).role == "optimizer"
-            for owner in (facts.owners or ("",))
-        ]
-        return bool(owners) and all(any(f"{owner}.".startswith(f"{path}.") for path in self._cast) for owner in owners)
+        stepped = [facts for facts in map(self._roles.of, receivers) if facts.role == "optimizer"]
+        # What a class of a library is given besides parameters (`options.lr`) is no model.
+        models = [owner for facts in stepped for owner in facts.owners if facts.made or owner in self._asked]
+        return bool(models) and all(any(f"{each}.".startswith(f"{path}.") for path in self._cast) for each in models)
+
+    @cached_property
+    def _asked(self) -> frozenset[str]:
+        """The paths of what is asked for its parameters."""
+        calls = (*self._flow.methods("parameters"), *self._flow.methods("named_parameters"))
+        return frozenset(path_of(owner) for _, owner in calls)
 
     @cached_property
     def _cast(self) -> frozenset[str]:
