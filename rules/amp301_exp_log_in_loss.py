@@ -165,7 +165,7 @@ def _why_in_half(hazard: DtypeHazard) -> str:
 
 def _related(file: File, hazard: DtypeHazard) -> tuple[Related, ...]:
     made = file.related("rounded to float16 here", hazard.operand.saturated)
-    made = made or file.related("computed in float16 here", hazard.operand.half_at)
+    made = made or file.fact(Dtypes).became_half(hazard.operand)
     return (*made, *file.related("cast to float16 here", hazard.narrowed_at))
 
 

@@ -265,6 +265,20 @@ class HeldValues(ModuleValues):
                     return list(self._returned(Definition(owner.path, node), "", 0))
         return None
 
+    def of_attribute(self, owner: Definition, name: str) -> list[Held] | None:
+        """What the methods of a class assign to an attribute of its objects; None where they assign nothing, or it is a method.
+
+        Args:
+            owner: the class.
+            name: the name of the attribute.
+        """
+        if self.definitions.method(owner, name) is not None:
+            return None
+        methods = [each for each in owner.node.body if isinstance(each, ast.FunctionDef)]
+        assigns = [(each, method) for method in methods for each in ast.walk(method) if isinstance(each, ast.Assign)]
+        given = [(each.value, method) for each, method in assigns if spelling_of(each.targets[0]) == f"self.{name}"]
+        return [held for value, method in given for held in self._of(owner.path, value, method)] if given else None
+
     def _returned(self, function: Definition, wanted: Wanted, hops: int) -> Iterator[Held]:
         found = False
         for each in self._shown_by_returns(function, wanted, hops):

@@ -128,9 +128,13 @@ class Links:
         """Whether a target names the function, or the class of the object, that it is linked to: no table or factory does."""
         name = _CALLED.sub("", target.name) if target.made else target.name
         found = self._values.definitions.find(Path(target.file), name) if target.file else None
-        if found is None or (str(found.path), found.node.name) != (linked.file, linked.name):
+        if found is None or isinstance(found.node, ast.ClassDef) != target.made:
             return False
-        return isinstance(found.node, ast.ClassDef) == target.made
+        if target.made and linked.method != target.method:
+            held = {(each.definition, each.made) for each in self._values.of_attribute(found, target.method) or ()}
+            part, made = held.pop() if len(held) == 1 else (found, False)
+            return made and (str(part.path), part.node.name) == (linked.file, linked.name)
+        return (str(found.path), found.node.name) == (linked.file, linked.name)
 
     def _targets(self, target: Target, caller: str) -> tuple[Target, ...]:
         key = self._key(target, caller)
@@ -163,9 +167,9 @@ class Links:
     def _may_have(self, target: Target, caller: str) -> bool:
         """Whether a class that is led to together with the caller may have the method that is called: what defines none of its
         name, as `logger.info` and `group.size`, needs no search for the object."""
-        defines = f"def {target.method}".encode()
+        defines = [f"def {target.method}".encode(), *([f"self.{target.method}".encode()] if target.file else ())]
         return not target.method or any(
-            self.graph.content(path).holds(defines) for path in self.graph.family(Path(target.file or caller))
+            any(map(self.graph.content(path).holds, defines)) for path in self.graph.family(Path(target.file or caller))
         )
 
     def _held(self, target: Target, caller: str) -> Iterator[Held]:
@@ -186,6 +190,8 @@ class Links:
         if is_class and target.file == caller == str(definition.path) and target.name == f"{definition.node.name}()":
             return self._own_methods(definition, target)
         behind = self._values.of_property(definition, target.method) if target.method else None
+        if behind is None and target.method and target.file:
+            behind = self._values.of_attribute(definition, target.method)
         if behind is None:
             inherited = self._subclasses.inherited_from(definition, target.method or "forward") if is_class else None
             if inherited is not None:

@@ -136,9 +136,20 @@ class Dtypes:
             operand: the operand.
             dtype: what it became, in words.
         """
-        computed = self._file.related(f"computed in {dtype} here", operand.half_at)
+        computed = self.became_half(operand, dtype)
         made = self._layers.related(operation.layer) if operation.layer is not None else ()
         return (*computed, *made, *self.caller(operation))
+
+    def became_half(self, operand: Tensor, dtype: str = FLOAT16) -> tuple[Related, ...]:
+        """Where an operand became half, as a second location.
+
+        Args:
+            operand: the operand.
+            dtype: what it became, in words.
+        """
+        given = operand.half_at in self._callees.answered
+        what = f"another file of the project gives this back in {dtype}" if given else f"computed in {dtype} here"
+        return self._file.related(what, operand.half_at)
 
     def needs(self, operation: Operation) -> frozenset[str]:
         """The facts of the project without which nothing can be said about an operation."""

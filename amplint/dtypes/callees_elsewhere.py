@@ -24,12 +24,16 @@ class CalleesElsewhere:
 
     Args:
         file: the file that calls.
+
+    Attributes:
+        answered: the calls of which other files have said what is given back.
     """
 
     def __init__(self, file: File) -> None:
         self._file, self._objects = file, ObjectsElsewhere(file)
         self._targets: dict[cst.Call, tuple[Target, ...]] = {}
         self._results = {each.way: each for each in file.results}
+        self.answered: set[cst.CSTNode | None] = set()
 
     def contexts(
         self, calls: Mapping[Operation, bool], asked: Container[Operation], normalised: Container[Operation] = ()
@@ -58,6 +62,7 @@ class CalleesElsewhere:
         told = [each for each in found if each is not None]
         if not told or len(told) < len(found):
             return None
+        self.answered.add(call.node)
         value = joined([value_of(shape) for each in told for shape in each.shapes])
         if call.region is not None and call.region.widens and any(_runs_module(each.way.target) for each in told):
             value = with_tensors(value, Tensor.maybe_widened)

@@ -224,3 +224,60 @@ def test_what_a_factory_makes_is_entered(tmp_path: Path, made: str, expected: se
         train=train.replace("import *", "import Maker, annotated, told_by_itself, unknown"),
     )
     assert {each for each in found_in(root, select=("AMP3",)) if each.startswith("losses")} == expected
+
+
+MODELS = """
+    import torch
+    from torch import nn
+
+    class Encoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mean = nn.Linear(64, 64)
+            self.logvar = nn.Linear(64, 64)
+
+        def forward(self, x):
+            return self.mean(x), {logvar}
+
+    class Other(nn.Module):
+        def forward(self, x):
+            return x, x.float()
+
+    class Model(nn.Module):
+        def __init__(self, wide=True):
+            super().__init__()
+            {parts}
+"""
+VARIATIONAL = """
+    import torch
+    from models import Model
+
+    def train(loader):
+        model = Model().cuda()
+        optimizer = torch.optim.AdamW(model.parameters())
+        scaler = torch.amp.GradScaler("cuda")
+        for x in loader:
+            optimizer.zero_grad()
+            with torch.autocast("cuda", dtype=torch.float16):
+                mean, logvar = model.encoder(x)
+                loss = (logvar.exp() - logvar + mean**2).mean()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+"""
+HALF = "self.logvar(x)"
+
+
+@pytest.mark.parametrize(
+    ("parts", "logvar", "expected"),
+    [
+        ("self.encoder = Encoder()", HALF, {"train.py:13 AMP301"}),
+        ("self.encoder = Encoder()", f"{HALF}.float()", set()),
+        ("self.encoder = Encoder() if wide else Other()", HALF, set()),
+        ("self.encoder = wide", HALF, set()),
+        ("self.encoder = Encoder()\n\n        def encoder(self, x):\n            return x, x.float()", HALF, set()),
+    ],
+)
+def test_a_part_of_a_model_is_called(tmp_path: Path, parts: str, logvar: str, expected: set[str]) -> None:
+    root = project(tmp_path, models=MODELS.format(parts=parts, logvar=logvar), train=VARIATIONAL)
+    assert found_in(root, select=("AMP301",)) == expected

@@ -93,8 +93,8 @@ def found_in(root: Path, *paths: str, select: tuple[str, ...] = ("ALL",), ignore
 
 
 def _names_a_file(finding: Diagnostic) -> bool:
-    """Whether a finding names another file: by a second location, or in its words."""
-    words = finding.message + finding.note
+    """Whether a finding names another file: by a second location, or in its words, or in those of one."""
+    words = finding.message + finding.note + "".join(related.message for related in finding.related)
     return any(related.path for related in finding.related) or ".py" in words or "another file of the project" in words
 
 
