@@ -18,6 +18,7 @@ from amplint.model.events import Scale
 from amplint.model.exploration.call_references import MAX_DEPTH
 from amplint.model.torch import names as torch_names
 from amplint.model.torch import precision
+from amplint.roles.scaler_wrappers import sides_of
 from amplint.syntax.entered_contexts import entered_in
 from amplint.syntax.nodes import within
 from amplint.syntax.words import words
@@ -34,6 +35,7 @@ class Precisions:
     def __init__(self, file: File) -> None:
         self._analysis, self._scalers = file.analysis, file.fact(Scalers)
         self._tree, self._names, self._roles, self._imports = file.tree, file.names, file.roles, file.imports
+        self._contexts = file.contexts
         self._givens: dict[int, list[cst.BaseExpression]] = {}
 
     def regions(self, made: cst.Call) -> list[Scoped]:
@@ -163,10 +165,26 @@ class Precisions:
         return all(self._spellings(test) & switch for test, _ in speaking for switch in switches)
 
     def _switches_of(self, region: Scoped) -> list[set[str]]:
-        """What a region is given as `enabled`, in all spellings."""
+        """What a region is given as `enabled`, or is chosen by in place of another one, in all spellings."""
         place = self._analysis.program.places[region.site]
         entered = place.item if isinstance(place, cst.WithItem) else place
-        return [self._spellings(each) for each in _switches(entered)] if isinstance(entered, cst.Call) else []
+        if not isinstance(entered, cst.BaseExpression):
+            return []
+        named = isinstance(entered, (cst.Name, cst.Attribute))
+        sides = [side for each in (self._contexts.values(entered) if named else [entered]) for side in sides_of(each)]
+        made = [each for each in sides if isinstance(each, cst.Call)]
+        lowering = [each for each in made if (found := self._contexts.of(each)) is not None and found.lowers]
+        return [self._spellings(test) for each in lowering for test in (*_switches(each), *self._chosen_by(each))]
+
+    def _chosen_by(self, made: cst.Call) -> Iterator[cst.BaseExpression]:
+        """The conditions of the conditional expressions that have a call where they are true."""
+        below: cst.CSTNode = made
+        for above in self._tree.ancestors(made):
+            if not isinstance(above, cst.BaseExpression):
+                return
+            if isinstance(above, cst.IfExp) and above.body is below:
+                yield above.test
+            below = above
 
     def _spellings(self, condition: cst.BaseExpression) -> set[str]:
         """The text of a condition, and the names that it stands for: `self.fp16`, and the parameter `fp16` that it was given."""
