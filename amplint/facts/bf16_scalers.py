@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from amplint.facts.scaler_conditions import ScalerConditions
 from amplint.facts.scaler_precision import Precisions
 from amplint.facts.scalers import Scalers
 from amplint.file import File
@@ -17,18 +18,18 @@ class Bf16Scalers:
     """
 
     def __init__(self, file: File) -> None:
-        self._precisions = file.fact(Precisions)
+        self._precisions, self._conditions = file.fact(Precisions), file.fact(ScalerConditions)
         made = [call for call, facts in file.fact(Scalers).made if facts.enabled != "no"]
         shown = ((call, self._shown(call)) for call in made)
         self.found = {call: where for call, where in shown if where is not None}
 
     def _shown(self, made: cst.Call) -> tuple[str, cst.CSTNode] | None:
         """Where it shows that all a scaler scales is computed in bfloat16; None where it does not."""
-        condition = self._precisions.made_for_bf16(made)
+        condition = self._conditions.made_for_bf16(made)
         if condition is not None:
             return "made for bfloat16 here", condition
         regions = self._precisions.regions(made)
-        if self._precisions.follow_dtype(made) and not self._precisions.switched_with(made, regions):
+        if self._conditions.follow_dtype(made) and not self._conditions.switched_with(made, regions):
             return None
         dtypes = self._precisions.dtypes.union(each.region.dtype for each in regions)
         if not regions or dtypes != {"bfloat16"}:
