@@ -27,6 +27,7 @@ def test_what_the_helper_is_for(tmp_path: Path, name: str, expected: list[str]) 
     root = project(tmp_path, run=CALLER.format(name=name), tools=HELPER.format(name=name))
     assert codes(root, "run.py") == expected
 
+
 HALF = """
 import torch
 

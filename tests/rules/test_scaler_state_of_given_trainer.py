@@ -137,6 +137,7 @@ def test_one_hook_steps_and_another_one_saves(tmp_path: Path, more: str, saved: 
     root = project(tmp_path, files=FILES, hooks=HOOKS, **parts)
     assert len([each for each in found_in(root) if each.startswith("saving.py:7 AMP114")]) == count
 
+
 MADE = """
 import torch
 from checkpoints import Manager
