@@ -27,10 +27,28 @@ def gives_none(file: File, value: cst.BaseExpression) -> bool:
     callee = file.callees.of(value) if isinstance(value, cst.Call) else None
     if callee is None:
         return holds_none(value)
+    if callee.node.name.value == "__init__":
+        return False
     returns = [each for each in file.tree.inside(callee.node, cst.Return) if file.tree.function(each) is callee.node]
     given = [each.value for each in returns if each.value is not None]
     held = [value for each in given if isinstance(each, cst.Name) for value in file.roles.values(each)]
-    return len(given) < len(returns) or any(map(holds_none, (*given, *held)))
+    return len(given) < len(returns) or _may_fall_off(callee.node.body) or any(map(holds_none, (*given, *held)))
+
+
+def _may_fall_off(block: cst.BaseSuite) -> bool:
+    """Whether control may come to the end of a block, for all that its last statement shows."""
+    match block.body[-1]:
+        case cst.SimpleStatementLine(body=small):
+            return not isinstance(small[-1], (cst.Return, cst.Raise))
+        case cst.If(body=body, orelse=orelse):
+            if isinstance(orelse, cst.If):
+                return _may_fall_off(body) or _may_fall_off(cst.IndentedBlock([orelse]))
+            return orelse is None or _may_fall_off(body) or _may_fall_off(orelse.body)
+        case cst.With(body=body):
+            return _may_fall_off(body)
+        case cst.Return() | cst.Raise():  # behind the colon
+            return False
+    return False
 
 
 def _is_optional(file: File, scaler: cst.BaseExpression) -> bool:

@@ -445,3 +445,30 @@ def test_a_benchmark_that_keeps_states_trains(tmp_path: Path, name: str) -> None
     save = 'torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, path)'
     root = project(tmp_path, **{name: training("", save)})
     assert codes(root, f"{name}.py") == ["AMP114"]
+
+
+@pytest.mark.parametrize(
+    ("body", "guarded"),
+    [
+        ("return torch.amp.GradScaler('cuda')", False),
+        ("if half: return torch.amp.GradScaler('cuda')", True),
+        ("if half:\n        return torch.amp.GradScaler('cuda')\n    else:\n        return None", True),
+        ("if not half:\n        return\n    return torch.amp.GradScaler('cuda')", True),
+        (
+            "if half:\n        return torch.amp.GradScaler('cuda')\n    elif torch.cuda.is_available():\n        pass",
+            True,
+        ),
+        (
+            "if half:\n        return torch.amp.GradScaler('cuda')\n    else:\n        return torch.amp.GradScaler()",
+            False,
+        ),
+        ("made = None\n    if half:\n        made = torch.amp.GradScaler('cuda')\n    return made", True),
+    ],
+)
+def test_a_state_is_saved_of_a_scaler_that_is_there(tmp_path: Path, body: str, guarded: bool) -> None:
+    helper = f"def make(half):\n    {body}\n"
+    save = 'torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, path)'
+    text = training(helper, save).replace('scaler = torch.amp.GradScaler("cuda")', "scaler = make(names)")
+    [found] = check(project(tmp_path, train=text), "train.py").diagnostics
+    assert found.fix is not None
+    assert ("if scaler is not None" in "".join(edit.replacement for edit in found.fix.edits)) == guarded
