@@ -137,16 +137,6 @@ def _is_ambiguous(program: Program) -> bool:
 
 
 @limit
-def handed_over(case: Case) -> bool:
-    """An object of the author's own class that has a name is not followed into a function that gets it as an argument.
-
-    What its methods do in one call is judged; what one call leaves to the next is not.
-    """
-    given = re.search(r"^def train_one_epoch\(.*\bloss_scaler\b", case.program.text, re.MULTILINE)
-    return given is not None
-
-
-@limit
 def handler_that_goes_on(case: Case) -> bool:
     """A handler that goes on to the end of the iteration is not taken for an exit: it has no statement that leaves."""
     bodies = re.findall(r"^( +)except .*:\n((?:\1 +.*\n)*)", case.program.text, re.MULTILINE)
