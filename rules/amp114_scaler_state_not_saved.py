@@ -93,8 +93,9 @@ from amplint.facts.given_savers import GivenSavers
 from amplint.facts.given_trainers import GivenTrainers
 from amplint.facts.inherited_savers import InheritedSavers
 from amplint.facts.rebuilt_scalers import RebuiltScalers
-from amplint.facts.resume_checkpoints import Checkpoints, Incomplete
+from amplint.facts.resume_checkpoints import Checkpoints
 from amplint.facts.returned_states import ReturnedStates
+from amplint.facts.saved_by_helpers import Incomplete
 from amplint.facts.steps_abroad import StepsAbroad
 from amplint.facts.trial_code import Trials
 from amplint.model.observables import RESUMED, Observable

@@ -69,6 +69,7 @@ from ._support.value_kinds import (
     device_texts,
     kept_texts,
     kind,
+    device_elsewhere,
     names_tensors_device,
 )
 from ._support.version_checks import is_passed_over
@@ -82,7 +83,16 @@ _INDEXED = (
 _MISSING = "the call raises TypeError: `device_type` is required"
 
 
-@rule("AMP205", "autocast-missing-device-type", ERROR, HIGH, "0.1.0", fix=SAFE, observable=Observable(CONSTRUCTED))
+@rule(
+    "AMP205",
+    "autocast-missing-device-type",
+    ERROR,
+    HIGH,
+    "0.1.0",
+    fix=SAFE,
+    entered=r"autocast\(\s*(device_type\s*=\s*)?(self\.)?\w*device\s*[,)]",
+    observable=Observable(CONSTRUCTED),
+)
 def check(file: File) -> Iterator[Finding]:
     for node in file.names.references(torch_names.AUTOCAST_GENERIC):
         call = file.tree.parent(node)
@@ -133,7 +143,8 @@ def _judge(file: File, call: cst.Call, name: str) -> Finding | None:
     found = kind(file, given.value)
     if found == DEVICE:
         message = f"`{name}` gets a `torch.device` as `device_type`, not a string"
-        return Finding(file.range(call.func), message, _NO_STRING, fix=_type_of(file, given.value) or _UNKNOWN)
+        related = device_elsewhere(file, given.value)
+        return Finding(file.range(call.func), message, _NO_STRING, related, _type_of(file, given.value) or _UNKNOWN)
     if found in (DTYPE, FLAG, NUMBER, INDEX):
         message = f"`{name}` gets a {found} as `device_type`, not a string"
         parameter = {DTYPE: "dtype", FLAG: "enabled"}.get(found, "")

@@ -89,7 +89,7 @@ def check(file: File) -> Iterator[Finding]:
             file.range(operation.node),
             message,
             _NOTE,
-            file.fact(Dtypes).caller(operation),
+            (*file.fact(Dtypes).maker(operation), *file.fact(Dtypes).caller(operation)),
             _with_logits(file, operation) or _alone(file, operation) or NoFix("the logits are not in sight"),
         )
 
@@ -197,6 +197,8 @@ def _renamed(file: File, loss: Operation) -> list[Edit]:
     ]
     made = loss.layer.node
     if any(each.node is not loss.node for each in others) or not isinstance(made, cst.Call) or file.path(made):
+        return []
+    if not _is_of_torch(file, made):  # a function of another file makes it
         return []
     return _replaced(file, made.func, "torch.nn.BCEWithLogitsLoss")
 

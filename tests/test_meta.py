@@ -98,5 +98,6 @@ def test_names_of_fixtures(rule: Rule) -> None:
 
 
 def test_rules_say_whether_callers_make_a_difference(rule: Rule) -> None:
-    """What asks the dtype flow is asked again where other files enter a file."""
-    assert (rule.entered is not None) == ("Dtypes" in vars(import_module(f"amplint_rules.{stem(rule)}")))
+    """What asks the dtype flow, or for devices that others make, is asked again where other files enter a file."""
+    asking = {"Dtypes", "device_elsewhere"} & set(vars(import_module(f"amplint_rules.{stem(rule)}")))
+    assert (rule.entered is not None) == bool(asking)

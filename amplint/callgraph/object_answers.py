@@ -10,7 +10,7 @@ from amplint.callgraph.definitions import Definition
 from amplint.callgraph.handed_arguments import Argument
 from amplint.callgraph.held_values import HeldValues
 from amplint.callgraph.import_graph import ImportGraph
-from amplint.callgraph.made_layers import MadeLayer, MadeLayers
+from amplint.callgraph.made_objects import MadeObject, MadeObjects
 from amplint.callgraph.named_objects import NamedObjects
 from amplint.model.caller_contexts import AskedObject, ObjectElsewhere
 
@@ -26,7 +26,7 @@ class ObjectAnswers:
 
     def __init__(self, graph: ImportGraph, values: HeldValues, named: NamedObjects) -> None:
         self._graph, self._values, self._named = graph, values, named
-        self._layers = MadeLayers(values.definitions)
+        self._makers = MadeObjects(values.definitions)
 
     def to(self, question: AskedObject) -> ObjectElsewhere | None:
         """What the code in sight says; None where it leaves a choice, or says nothing.
@@ -42,7 +42,8 @@ class ObjectAnswers:
         if owner is None:
             return None
         given = ((source, argument) for source, argument, _ in self._named.arguments(owner, question.parameter))
-        return self._given(question, owner) or self._made(question, given)
+        by_class = self._given(question, owner) if not question.only else None
+        return by_class or self._made(question, given)
 
     def _given(self, question: AskedObject, owner: Definition) -> ObjectElsewhere | None:
         """The only class of the project whose objects the calls in sight give a parameter."""
@@ -56,18 +57,18 @@ class ObjectAnswers:
 
     def _made(self, question: AskedObject, given: Iterable[tuple[Path, Argument]]) -> ObjectElsewhere | None:
         """The only class of PyTorch of which expressions of some files make an object."""
-        known: list[MadeLayer] = []
+        known: list[MadeObject] = []
         for path, argument in given:
-            for made in self._layers.of(path, *argument):
+            for made in self._makers.of(path, *argument):
                 if made is None or known and made.name != known[0].name:
                     return None
                 known.append(made)
-        if not known:
+        if not known or question.only not in ("", known[0].name):
             return None
         first = min(known, key=lambda each: (each.path, each.call.lineno, each.call.col_offset))
         return ObjectElsewhere(question, str(first.path), first.name, *self._place(first))
 
-    def _place(self, made: MadeLayer) -> tuple[int, int, int, int]:
+    def _place(self, made: MadeObject) -> tuple[int, int, int, int]:
         """The rows and columns, from 1, between which a module is made."""
         call, lines = made.call, self._graph.data(made.path).splitlines()
         ends = ((call.lineno, call.col_offset), (call.end_lineno or call.lineno, call.end_col_offset or 0))

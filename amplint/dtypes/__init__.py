@@ -29,6 +29,7 @@ from amplint.file import File
 from amplint.model.caller_contexts import CallerContext, CallManner, ResultElsewhere
 from amplint.model.events import Region
 from amplint.model.rule_options import Option
+from amplint.model.torch.operators import Policy, policy
 from amplint.model.torch.precision import FLOAT16
 from amplint.syntax.access_paths import called_name
 from amplint.syntax.entered_contexts import entered_in
@@ -49,6 +50,8 @@ __all__ = [
 OWN_LOSSES = Option[tuple[str, ...]](
     "AMP301", "losses", (), "Functions, methods and classes that compute a loss, where nothing in their names says so."
 )
+_REFUSED, _REFUSED_LOSS = "binary_cross_entropy", "torch.nn.BCELoss"
+"""What autocast refuses to run in float16, and the module that runs it."""
 _BUDGET = 40_000
 """Expressions evaluated per file; past it the rest of the file is not judged."""
 
@@ -128,6 +131,14 @@ class Dtypes:
         )
         return (Related(what, _place(context), context.caller),)
 
+    def maker(self, operation: Operation) -> tuple[Related, ...]:
+        """Where another file makes the module that runs an operation, as a second location; empty where this one does.
+
+        Args:
+            operation: one of the file.
+        """
+        return self._layers.related(operation.layer) if operation.layer is not None else ()
+
     def origin(self, operation: Operation, operand: Tensor, dtype: str = FLOAT16) -> tuple[Related, ...]:
         """Where an operand became half, and where another file enters the region: the second locations of a finding.
 
@@ -136,9 +147,7 @@ class Dtypes:
             operand: the operand.
             dtype: what it became, in words.
         """
-        computed = self.became_half(operand, dtype)
-        made = self._layers.related(operation.layer) if operation.layer is not None else ()
-        return (*computed, *made, *self.caller(operation))
+        return (*self.became_half(operand, dtype), *self.maker(operation), *self.caller(operation))
 
     def became_half(self, operand: Tensor, dtype: str = FLOAT16) -> tuple[Related, ...]:
         """Where an operand became half, as a second location.
@@ -169,11 +178,15 @@ class Dtypes:
         return tuple(loss_hazards(self._flow.operations, self._flow.reached, self._tree))
 
     @property
-    def unknown_losses(self) -> Iterator[cst.Call]:
-        """The calls of losses that nothing in the file makes, outside of any region, on what is half."""
+    def unknown_losses(self) -> Iterator[tuple[cst.Call, str]]:
+        """The calls of losses that nothing in the file makes: outside of any region, on what is half, or in a region, where
+        the second of each pair names the one class of PyTorch that makes a difference there."""
         for call in self._flow.leaving if self._meets_half else ():
-            if call.region is None and isinstance(call.node, cst.Call) and self._flow.is_loss(called_name(call.node)):
-                yield call.node
+            if isinstance(call.node, cst.Call) and self._flow.is_loss(called_name(call.node)):
+                if call.region is None:
+                    yield call.node, ""
+                elif policy(_REFUSED, call.region.device) in (Policy.BANNED, None):
+                    yield call.node, _REFUSED_LOSS
 
     def is_learned_from(self, operation: Operation) -> bool:
         """Whether a loss is differentiated through an exponential, a logarithm, or logarithms of probabilities.

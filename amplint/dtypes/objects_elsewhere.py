@@ -12,6 +12,7 @@ from amplint.model.torch import layers
 from amplint.source import Source
 from amplint.syntax.access_paths import literal_key, path_of
 from amplint.syntax.loop_elements import paired
+from amplint.syntax.names import UNKNOWN
 
 _MOST_NAMES = 3
 """From one name of an object to another one, so many times."""
@@ -30,8 +31,12 @@ class ObjectsElsewhere:
         self._file = file
 
     def places(self, node: cst.BaseExpression) -> list[tuple[str, str]]:
-        """The files of the project, each with a name in it, that an expression may stand for."""
-        found = [self._file.imports.place(meaning) for meaning in self._file.names.resolve(node)]
+        """The files of the project, each with a name in it, that an expression may stand for; this file itself for a name that
+        a star import must have brought."""
+        meanings = self._file.names.resolve(node)
+        if meanings == {UNKNOWN} and isinstance(node, cst.Name) and self._file.names.from_stars(node):
+            return [(source_path(self._file.source), node.value)]
+        found = [self._file.imports.place(meaning) for meaning in meanings]
         return sorted({(str(path), name) for each in found if each is not None for path, name in [each]})
 
     def made(self, instance: cst.BaseExpression, method: str, hops: int = 0) -> list[Target]:

@@ -153,7 +153,7 @@ def _to_others(told: ToOthers) -> list[Any]:
 
 
 def _read_to_others(value: Any) -> ToOthers:
-    if len(value) == 3 and all(type(each) is str for each in value):
+    if len(value) == len(AskedObject._fields) and all(type(each) is str for each in value):
         return AskedObject(*value)
     way, *rest = value
     if len(rest) == 2:

@@ -4,6 +4,7 @@ with it."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _TRAINS = (b".backward(", b".step(")
 """What stands in a file that trains; a test of gradients has only the first."""
+_PRINTS = re.compile(rb"^print\(", re.MULTILINE)
 
 
 class RunImports:
@@ -46,7 +48,8 @@ class RunImports:
         return _graph([*self._found, *beside]) if beside else self.graph
 
     def trained_without_amp(self, path: Path) -> bool:
-        """Whether a file is led to together with one that trains, and with none that speaks of AMP.
+        """Whether a file is led to together with one that trains, and with none that speaks of AMP; or is a script that nothing
+        leads to, and that prints what comes of it wherever it is read.
 
         Then how another part of the project trains says nothing about it: of fifty models in one repository, each with a
         training script of its own, some train in mixed precision.
@@ -56,7 +59,8 @@ class RunImports:
         """
         contents = [self._whole.content(each) for each in self._whole.family(path)]
         trains = any(all(each.holds(word) for word in _TRAINS) for each in contents)
-        return trains and not any(gate.may_matter(each.data) for each in contents)
+        is_script = len(contents) == 1 and _PRINTS.search(contents[0].data) is not None
+        return (trains or is_script) and not any(gate.may_matter(each.data) for each in contents)
 
     def around(self, path: Path) -> Surroundings:
         """What the imports say of one file.

@@ -1,4 +1,4 @@
-"""Objects of unknown classes whose methods a file gives its scaler, and losses: what those do, only callers can tell."""
+"""Objects of unknown classes whose methods a file gives its scaler, losses, and devices: what they are, callers can tell."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.facts.devices_elsewhere import DEVICE, DevicesElsewhere
 from amplint.file import File
 from amplint.model.caller_contexts import AskedObject
 from amplint.roles.told_objects import made_by, taker_of
@@ -27,25 +28,33 @@ class AskedObjects:
         self._file, self._tree, self._names = file, file.tree, file.names
         self._classes, self._roles, self._objects = file.classes, file.roles, file.callees.objects
 
-    def found(self, losses: Iterable[cst.Call] = ()) -> tuple[AskedObject, ...]:
-        """The parameters whose objects get the scaler as an argument of a method, or compute a loss, and what makes losses, each
-        once.
+    def found(self, losses: Iterable[tuple[cst.Call, str]] = ()) -> tuple[AskedObject, ...]:
+        """The parameters whose objects get the scaler as an argument of a method, compute a loss, or are the device of a region,
+        and what makes losses, each once.
 
         Args:
-            losses: the calls of losses that nothing in the file makes.
+            losses: the calls of losses that nothing in the file makes, each with the only class that makes a difference there.
         """
         place = self._file.source.place
         if place is None:
             return ()
-        criteria = [each.func for each in losses]
-        params = [param for each in self._receivers() for param in self._params(each)]
+        criteria = [(call.func, only) for call, only in losses]
+        params = [(param, "") for each in self._receivers() for param in self._params(each)]
         # Where calls in this file give the criterion, they are followed.
-        params += [each for one in criteria for each in self._params(one) if not self._file.flow.given_to(each)]
-        taken = ((taker_of(param, self._tree, self._classes), param.name.value) for param in params)
-        asked = [(owner, name) for owner, name in taken if owner]
-        made = (each for criterion in criteria for each in self._objects.held(criterion) if isinstance(each, cst.Call))
-        asked += [("", made_by(each)) for each in made if self._may_be_of_project(each)]
-        return tuple(dict.fromkeys(AskedObject(os.fspath(place.path), owner, name) for owner, name in asked))
+        given = ((param, only) for one, only in criteria for param in self._params(one))
+        params += [(param, only) for param, only in given if not self._file.flow.given_to(param)]
+        params += [(param, DEVICE) for param in self._devices() if not self._file.flow.given_to(param)]
+        taken = ((taker_of(param, self._tree, self._classes), param.name.value, only) for param, only in params)
+        asked = [each for each in taken if each[0]]
+        held = ((each, only) for criterion, only in criteria for each in self._objects.held(criterion))
+        made = ((each, only) for each, only in held if isinstance(each, cst.Call) and self._may_be_of_project(each))
+        asked += [("", made_by(each), only) for each, only in made]
+        return tuple(dict.fromkeys(AskedObject(os.fspath(place.path), *each) for each in asked))
+
+    def _devices(self) -> Iterator[cst.Param]:
+        """The parameters of which nothing tells whether they are devices, or their names, that regions are entered with."""
+        for given in self._file.fact(DevicesElsewhere).taken:
+            yield from (each for each in self._params(given) if each.annotation is None and each.default is None)
 
     def _may_be_of_project(self, call: cst.Call) -> bool:
         """Whether another file of the project may define what is called."""

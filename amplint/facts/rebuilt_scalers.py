@@ -9,6 +9,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.facts.driving_facts import repeats
+from amplint.facts.optimizer_lifetimes import Loop, OptimizerLifetimes
 from amplint.facts.repeated_functions import RepeatedFunctions
 from amplint.facts.scalers import Scalers
 from amplint.file import File
@@ -19,7 +20,6 @@ from amplint.syntax.call_arguments import given_by, params_of
 from amplint.syntax.names import Binding
 from amplint.syntax.nodes import is_reference, within
 
-Loop = cst.For | cst.While
 _LOOPS = (cst.For, cst.While)
 _BRANCHES = (cst.If, cst.Else, cst.ExceptHandler, cst.Finally, cst.Match)
 _FLAG = re.compile(r"(use|uses|with|enable|has|is)_")
@@ -47,7 +47,7 @@ class RebuiltScalers:
 
     def __init__(self, file: File) -> None:
         self._file, self._scalers = file, file.fact(Scalers)
-        self._repeated = file.fact(RepeatedFunctions)
+        self._repeated, self._lifetimes = file.fact(RepeatedFunctions), file.fact(OptimizerLifetimes)
         self._tree, self._names, self._roles = file.tree, file.names, file.roles
 
     @property
@@ -75,9 +75,9 @@ class RebuiltScalers:
             conditional = conditional or (isinstance(above, _BRANCHES) and not self._asks_for_amp(above))
             if isinstance(above, _LOOPS):
                 in_loop = True
-                inside = [use for use in (*uses, *self._holders(call, above)) if self._runs_in(use, above)]
+                inside = [use for use in (*uses, *self._holders(call, above)) if self._lifetimes.runs_in(use, above)]
                 stepped = [each for use in inside for each in self._stepped(use)]
-                if conditional or not stepped or not all(self._outlives(each, above) for each in stepped):
+                if conditional or not stepped or not all(self._lifetimes.outlives(each, above) for each in stepped):
                     break
                 outermost = above
         if outermost is not None:
@@ -170,44 +170,17 @@ class RebuiltScalers:
             by = inner.func.value if isinstance(inner.func, cst.Attribute) and inner.func.attr.value == "step" else None
             if isinstance(by, cst.Name) and by.value in names and inner.args:
                 optimizer = inner.args[0].value
-                if self._roles.of(optimizer).role == "optimizer" and self._comes_from_around(optimizer, callee.node):
+                if self._roles.of(optimizer).role == "optimizer" and self._lifetimes.comes_from_around(
+                    optimizer, callee.node
+                ):
                     yield optimizer
-
-    def _comes_from_around(self, optimizer: cst.BaseExpression, home: cst.FunctionDef) -> bool:
-        """Whether a function finds an optimizer in its object or its surroundings, and gets it from no caller."""
-        root = path_of(optimizer).partition(".")[0].partition("[")[0]
-        return root == "self" or bool(root) and root not in self._names.bindings_in(home)
-
-    def _outlives(self, optimizer: cst.BaseExpression, loop: Loop) -> bool:
-        """Whether an optimizer is surely not made inside a loop."""
-        return bool(path_of(optimizer)) and not any(self._runs_in(node, loop) for node in self._makers(optimizer))
-
-    def _makers(self, expression: cst.BaseExpression) -> Iterator[cst.CSTNode]:
-        """The places at which the object that an expression names may get made, or its name bound."""
-        root = expression
-        while isinstance(root, (cst.Attribute, cst.Subscript)) and path_of(root.value) != "self":
-            root = root.value
-        if isinstance(root, cst.Name):
-            yield from (each.node for each in self._names.bindings(root.value, root) if each.node is not None)
-        yield from self._roles.values(expression)
-
-    def _runs_in(self, node: cst.CSTNode, loop: Loop) -> bool:
-        """Whether a place is in a loop, or in a method of the same object that the loop calls."""
-        if loop in self._tree.ancestors(node):
-            return True
-        method, here = self._tree.enclosing(node, cst.FunctionDef), self._tree.enclosing(loop, cst.FunctionDef)
-        if method is None or method is here:
-            return False
-        assert isinstance(method, cst.FunctionDef)
-        called = (call for call in self._tree.find(cst.Call) if loop in self._tree.ancestors(call))
-        return any(path_of(call.func) == f"self.{method.name.value}" for call in called)
 
     # -- functions that run again and again ------------------------------------------------------------------------
 
     def _rebuilt_by_calls(
         self, made: cst.Call, home: cst.FunctionDef, stepped: list[cst.BaseExpression]
     ) -> Rebuilt | None:
-        if not all(self._comes_from_outside(each, home) for each in stepped):
+        if not all(self._lifetimes.comes_from_outside(each, home) for each in stepped):
             return None
         calls = self._file.callees.callers(home)
         if not calls:
@@ -227,14 +200,6 @@ class RebuiltScalers:
             return None
         return Rebuilt(made, needs=repeats(home.name.value, params[0]))
 
-    def _comes_from_outside(self, optimizer: cst.BaseExpression, home: cst.FunctionDef) -> bool:
-        """Whether a function gets an optimizer as an argument, or finds it in its object or its surroundings."""
-        path = path_of(optimizer)
-        local = self._names.bindings_in(home).get(path.partition(".")[0].partition("[")[0], [])
-        if not path or any(not isinstance(each.node, cst.Param) for each in local):
-            return False
-        return not any(home in self._tree.ancestors(value) for value in self._roles.values(optimizer))
-
     def _repeats(
         self, call: cst.Call, function: cst.FunctionDef, stepped: list[cst.BaseExpression], depth: int
     ) -> bool:
@@ -248,10 +213,10 @@ class RebuiltScalers:
             if above is outer:
                 break
             if isinstance(above, _LOOPS):
-                return all(self._outlives(each, above) for each in optimizers)
+                return all(self._lifetimes.outlives(each, above) for each in optimizers)
         if not isinstance(outer, cst.FunctionDef) or not depth:
             return False
-        if not all(self._comes_from_outside(each, outer) for each in optimizers):
+        if not all(self._lifetimes.comes_from_outside(each, outer) for each in optimizers):
             return False
         return any(self._repeats(each, outer, optimizers, depth - 1) for each in self._file.callees.callers(outer))
 

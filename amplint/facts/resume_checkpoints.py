@@ -13,38 +13,17 @@ from amplint.facts.restored_checkpoints import Unrestored, unrestored
 from amplint.facts.restoring_helpers import RestoringHelpers
 from amplint.facts.returned_states import ReturnedStates
 from amplint.facts.save_helpers import SaveHelpers
+from amplint.facts.saved_by_helpers import Incomplete, SavedByHelpers
 from amplint.facts.saving_calls import is_for_saving, registers, says_save
-from amplint.facts.scaler_checkpoints import ScalerStates, is_flag, steppers_of
+from amplint.facts.scaler_checkpoints import ScalerStates, steppers_of
 from amplint.facts.scaler_reach import ConfinedScalers
 from amplint.facts.scalers_at_hand import ScalersAtHand
 from amplint.file import File
 from amplint.model import vocabulary
-from amplint.model.records import frozen
-from amplint.roles.call_targets import Callee
 from amplint.roles.step_pairs import StepPair
 from amplint.syntax.access_paths import elements, path_of
-from amplint.syntax.call_arguments import given_by
-from amplint.syntax.nodes import within
-from amplint.syntax.unused_arguments import used_arguments, uses
 
 _MAX_CALLERS = 3
-
-
-@frozen
-class Incomplete:
-    """A checkpoint with the state of an optimizer, and without that of the scaler that steps it.
-
-    `place` is the dict, the key or the call that puts the optimizer's state there. `state` is None where a `helper` takes it,
-    and `parameter` then that which this helper has for the scaler, if it has one; `saver` is the object that the helper
-    is a method of.
-    """
-
-    place: cst.BaseExpression
-    pair: StepPair
-    state: SavedState | None = None
-    parameter: str = ""
-    helper: cst.FunctionDef | None = None
-    saver: str = ""
 
 
 class Checkpoints:
@@ -61,6 +40,7 @@ class Checkpoints:
         self._restoring = file.fact(RestoringHelpers)
         self._at_hand = ScalersAtHand(file, self._steppers)
         self.scaler_states = file.fact(ScalerStates)
+        self._by_helpers = file.fact(SavedByHelpers)
 
     @cached_property
     def incomplete(self) -> tuple[Incomplete, ...]:
@@ -73,11 +53,11 @@ class Checkpoints:
         homes = {self._tree.function(each.place) for each in taken}
         left_out = [
             each
-            for each in self._left_out()
+            for each in self._by_helpers.left_out()
             if each.helper not in homes and self._classes.owner(each.helper or each.place) not in told
         ]
         own = (each for each in taken if not any(self._goes_into(each.state, other.place) for other in left_out))
-        for each in (*own, *left_out, *self._given_away()):
+        for each in (*own, *left_out, *self._by_helpers.given_away()):
             found.setdefault(self._checkpoint(each), each)
         whole = {self._variable(each) for each in found.values() if self._holds_weights(each)} - {None}
         kept = [each for each in found.values() if self._variable(each) not in whole or self._holds_weights(each)]
@@ -135,7 +115,7 @@ class Checkpoints:
             pair = self._steppers.of(state.optimizer)
             if pair is None or not self._at_hand.is_known(pair, state.place):
                 continue
-            if state.open and not self._is_confined(pair):
+            if state.open and not self._confined.holds(pair.scaler):
                 continue
             if registers(state.place) and not self._at_hand.is_made(pair.scaler):
                 continue  # whoever makes the scaler may register it
@@ -190,96 +170,3 @@ class Checkpoints:
     @staticmethod
     def _hands_on(call: cst.Call, state: SavedState) -> bool:
         return says_save(call) or any(path_of(arg.value) == state.container != "" for arg in call.args)
-
-    def _is_confined(self, pair: StepPair) -> bool:
-        return self._confined.holds(pair.scaler)
-
-    # -- helpers ---------------------------------------------------------------------------------------------------
-
-    def _left_out(self) -> Iterator[Incomplete]:
-        """Calls of helpers that save the state of an optimizer which they are given, and get no scaler with it."""
-        for call in self._tree.find(cst.Call):
-            callee = self._helpers.callee(call)
-            pair = self._saved_by(call, callee) if callee is not None else None
-            if callee is None or pair is None or (any(arg.star for arg in call.args) and not self._is_confined(pair)):
-                continue
-            scalers = self._scalers_of(callee.node)
-            keeps = self._helpers.keeps_scaler(callee.node)
-            if scalers:
-                if keeps and given_by(call, callee.node, scalers[0]) is None:
-                    yield Incomplete(call, pair, None, scalers[0], callee.node)
-            elif not keeps and (self._is_elsewhere(callee) or self._helpers.goes_through(callee.node)):
-                if not self._gets_scaler(call, callee):
-                    yield Incomplete(call, pair, helper=callee.node, saver=callee.receiver or "")
-
-    def _is_elsewhere(self, callee: Callee) -> bool:
-        """Whether a helper is of another file, or of an object that keeps what it was given when it was made."""
-        return callee.made is not None or self._tree.root(callee.node) is not self._tree.module
-
-    def _given_away(self) -> Iterator[Incomplete]:
-        """Calls that make an object which saves the optimizer that they give it, and never gets the scaler."""
-        for call, callee in self._helpers.savers():
-            pair = self._saved_by(call, callee)
-            if pair is None or self._helpers.keeps_scaler(callee.node) or self._gets_scaler(call, callee):
-                continue
-            if not self._meets_scaler(callee.receiver or ""):
-                yield Incomplete(call, pair, helper=callee.node, saver=callee.receiver or "")
-
-    def _meets_scaler(self, saver: str) -> bool:
-        """Whether something gets an object that saves together with a scaler: it may bring the two together."""
-        for call in self._tree.find(cst.Call):
-            given = [arg.value for arg in call.args]
-            if any(path_of(each) == saver for each in given) and any(map(self.scaler_states.names, given)):
-                return True
-        return False
-
-    def _gets_scaler(self, call: cst.Call, callee: Callee) -> bool:
-        """Whether a helper is given a scaler: by the call, or by one of the object that it is a method of."""
-        given = list(used_arguments(call, callee.node)) if call is not callee.made else []
-        if callee.made is not None:
-            info = self._classes.instance_of(callee.made) or self._classes.owner(callee.node)
-            init = info.method("__init__") if info is not None else None
-            made = (arg.value for arg in callee.made.args)
-            given += used_arguments(callee.made, init, info) if init is not None else made
-        calls: list[cst.Call] = []
-        if callee.receiver is not None and callee.receiver != "self":
-            own = f"{callee.receiver}."
-            calls = [
-                each for each in self._tree.find(cst.Call) if path_of(each.func).startswith(own) and each is not call
-            ]
-            kept = (each for each in self._tree.find(cst.Assign) if path_of(each.targets[0].target).startswith(own))
-            if any(self.scaler_states.names(each.value) for each in kept):
-                return True
-        given += [arg.value for each in calls for arg in each.args]
-        held = [member for each in given for member in (each, *self._helpers.members(each))]
-        return any(self.scaler_states.names(node) for each in held for node in within(each)
-                   if isinstance(node, (cst.Name, cst.Attribute)))  # fmt: skip
-
-    def _saved_by(self, call: cst.Call, callee: Callee) -> StepPair | None:
-        """The pair of an optimizer whose state a helper takes: one that it is given, or that is an attribute of `self`."""
-        for given in self._helpers.given(call, callee):
-            pair = self._steppers.of(given) if path_of(given) else None
-            if pair is not None:
-                return pair
-        if callee.receiver != "self":
-            return None
-        own = {path for path in self._helpers.taken(callee.node) if path.startswith("self.")}
-        pairs = (pair for pair in self._steppers.pairs if path_of(pair.optimizer) in own)
-        return next((pair for pair in pairs if self._is_same_object(pair.call, call)), None)
-
-    def _is_same_object(self, one: cst.Call, other: cst.Call) -> bool:
-        """Whether `self` may be the same object at two places."""
-        here, there = self._classes.owner(one), self._classes.owner(other)
-        return here is not None and there is not None and (here in there.lineage or there in here.lineage)
-
-    def _scalers_of(self, function: cst.FunctionDef) -> list[str]:
-        """The parameters of a helper that take a scaler, or its state, and may be left out; a flag takes none."""
-        params = (*function.params.params, *function.params.kwonly_params)
-        names = [each.name.value for each in params if each.default is not None and not is_flag(each.default)]
-        taken = self._helpers.taken(function)
-        return [
-            name
-            for name in names
-            if uses(function, name)
-            if vocabulary.SCALER_ITSELF.search(name) or (vocabulary.SCALER_STATE.search(name) and name in taken)
-        ]

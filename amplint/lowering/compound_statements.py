@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TypeGuard
 
 import libcst as cst
 
 from amplint.lowering.conditions import ConditionReader
+from amplint.lowering.context_statements import ContextReader
 from amplint.lowering.counters import counts_from
 from amplint.lowering.expressions import ExpressionReader
 from amplint.lowering.first_iterations import CountedLoop
 from amplint.lowering.function_builder import FunctionBuilder
-from amplint.lowering.function_scope import works_around
 from amplint.lowering.gradients import catches_runtime_errors
 from amplint.lowering.graph_tools import events_in, only_advances
 from amplint.lowering.loop_targets import alias_elements, chosen_keys, members, name_owners, target_names
-from amplint.lowering.mode_branches import as_mode_branch, is_about_amp, is_varying, needs_amp, option_asked_again
-from amplint.lowering.provenance import Provenance, union
+from amplint.lowering.mode_branches import as_mode_branch, is_about_amp, is_varying, needs_amp
 from amplint.lowering.remembered_unscales import is_remembered
 from amplint.lowering.simple_statements import SimpleStatementReader
-from amplint.model.event_graph import Branch, Loop, Node, Scoped, Seq, Test, Try
-from amplint.model.events import GRADIENT, Assign, Escape, Region, Unscale
-from amplint.model.records import changed
+from amplint.model.event_graph import Branch, Loop, Node, Seq, Test, Try
+from amplint.model.events import GRADIENT, Assign, Escape, Unscale
 from amplint.model.references import reference, site_text
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.entered_contexts import entered_by, left_behind
@@ -45,6 +42,7 @@ class BlockReader:
         self._conditions = ConditionReader(builder.scope)
         self._expressions = ExpressionReader(builder, self._conditions)
         self._simple = SimpleStatementReader(builder, self._expressions)
+        self._contexts = ContextReader(builder, self._conditions, self._expressions, self.read)
         self._objects_of_loop: frozenset[str] = frozenset()
         self._picked: set[int] = set()
 
@@ -57,6 +55,7 @@ class BlockReader:
     def close(self) -> None:
         """Let go of the other readers: they know each other, so that only the collector of garbage would free them."""
         vars(self._expressions).clear()
+        vars(self._contexts).clear()
 
     def _block(self, statements: Sequence[cst.CSTNode]) -> Seq:
         return self._builder.block(partial(self._statements, statements))
@@ -78,7 +77,7 @@ class BlockReader:
             if context is not None and region is not None:
                 following = statements[index + 1 :]
                 inside = left_behind(statement, following)
-                self._emit(self._switched(statement, context, region, self._block(following[:inside])))
+                self._emit(self._contexts.switched(statement, context, region, self._block(following[:inside])))
                 self._statements(following[inside:])
                 return
             self._statement(statement)
@@ -98,7 +97,7 @@ class BlockReader:
                 orelse = self.read(node.orelse)
                 self._emit(Loop(self._site(node), self._loop_body(node), orelse, (), condition))
             case cst.With():
-                self._with(node)
+                self._emit(self._contexts.read(node))
             case cst.Try():
                 body = self.read(node.body)
                 handlers = tuple(self._handler(each, body) for each in node.handlers)
@@ -230,56 +229,6 @@ class BlockReader:
         body = self.read(node.body)
         conditions.kinds.changing, conditions.firsts.around = changing, around
         return body
-
-    # -- regions ---------------------------------------------------------------------------------------------------
-
-    def _with(self, node: cst.With) -> None:
-        entered: list[tuple[cst.WithItem, Region]] = []
-        leaving: list[Node] = []
-        for item in node.items:
-            region = self._program.contexts.of(item.item)
-            managing = self._program.callees.managing(item.item) if region is None else None
-            if self._works_around(item.item):
-                value = union(map(self._expressions.read, (arg.value for arg in item.item.args)))
-                self._builder.escape(item)
-                leaving.append(self._builder.block(partial(self._builder.escape, item)))
-            elif managing is not None:
-                value = self._expressions.manage(managing[0], item.item)
-                leaving.append(self._builder.block(partial(self._expressions.manage, managing[1], item.item)))
-            else:
-                value = self._expressions.read(item.item)
-                value = Provenance(value.args and ("?",))
-            if region is not None:
-                entered.append((item, region))
-            if item.asname is not None:
-                self._expressions.assign(item.asname.name, value, item)
-        body: Node = Seq((self.read(node.body), *reversed(leaving)))
-        for item, region in reversed(entered):
-            body = self._switched(item, item.item, region, body)
-        self._emit(body)
-
-    def _works_around(self, context: cst.BaseExpression) -> TypeGuard[cst.Call]:
-        """Whether a context is a generator of the project that works with AMP's objects before the block or after it."""
-        if type(context) is not cst.Call:
-            return False
-        found = self._program.callees.of(context, self._scope.node)
-        return found is not None and works_around(self._program, found.node)
-
-    def _switched(self, place: cst.CSTNode, context: cst.BaseExpression, region: Region, body: Node) -> Node:
-        """What a region does to a block; where the block asks for an option that the region is switched by, what it does there
-        with the region and without it."""
-        on, switch = Scoped(self._site(place), region, body), self._program.contexts.chosen_by(context)
-        if switch is None:
-            return on
-        option = option_asked_again(self._conditions.read(switch.test), switch.wanted, body, self._fields_asked(place))
-        off = body if switch.leaves_out else Scoped(on.site, changed(region, enabled="no"), body)
-        return Branch(option, on, off) if option is not None else on
-
-    def _fields_asked(self, item: cst.CSTNode) -> frozenset[str]:
-        """The attributes that branches of the file ask for, by the names of the options that the object has them from, too."""
-        asked, owner = self._program.fields_asked(item), self._program.classes.owner(self._scope.node)
-        values = (value for name in asked for value in (owner.values(name) if owner is not None else ()))
-        return asked | {path_of(value).rpartition(".")[2] for value in values}
 
 
 def _is_leaving_branch(node: cst.If) -> bool:

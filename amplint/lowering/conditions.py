@@ -22,6 +22,7 @@ from amplint.lowering.kept_settings import KeptSettings
 from amplint.lowering.presence_tests import asks_for_presence
 from amplint.model import vocabulary
 from amplint.model.event_graph import Both, Condition, Not, Test
+from amplint.model.torch.names import GRAD_SCALER
 from amplint.syntax import option_reads
 from amplint.syntax.access_paths import called_name, option_key, path_of
 from amplint.syntax.nodes import children, is_reference
@@ -78,6 +79,9 @@ class ConditionReader:
             return Not(self._equality(node, cst.Integer("0")))
         if self._asks_scaler(node):
             return self._test(node, "mode")
+        scaler = self._scaler_by_class(node)
+        if scaler is not None:
+            return self._truth(scaler, depth)
         told = self._kept(node, depth) or precision_tests.begins(self.normal(node), frozenset(self._refs(node)), node)
         if told is not None:
             return told
@@ -162,6 +166,14 @@ class ConditionReader:
         name = node.args[1].value
         is_method = type(name) is cst.SimpleString and name.evaluated_value in vocabulary.OF_SCALERS
         return is_method and self._scope.roles.of(node.args[0].value).role == "scaler"
+
+    def _scaler_by_class(self, node: cst.BaseExpression) -> cst.Name | cst.Attribute | None:
+        """The scaler that is asked whether it is one, and not None: `isinstance(scaler, GradScaler)`."""
+        match node:
+            case cst.Call(func=cst.Name(value="isinstance"), args=[cst.Arg(value=asked), cst.Arg(value=wanted)]):
+                if isinstance(asked, (cst.Name, cst.Attribute)) and self._scope.names.any_in(wanted, GRAD_SCALER):
+                    return asked if self._scope.roles.of(asked).role == "scaler" else None
+        return None
 
     def _is_of_constructor(self, value: cst.BaseExpression) -> bool:
         """Whether a value is assigned before there is anything to tell."""

@@ -146,11 +146,13 @@ class AskedObject(NamedTuple):
         file: the path of the file that asks.
         owner: the function, or the class whose constructor it is, at the top of the file; empty for a function of theirs.
         parameter: the name of the parameter, or what the file calls the function.
+        only: the class of PyTorch that makes a difference; any where it is empty.
     """
 
     file: str
     owner: str
     parameter: str
+    only: str = ""
 
 
 class ObjectElsewhere(NamedTuple):

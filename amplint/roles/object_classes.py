@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 import libcst as cst
 
 from amplint.model import vocabulary
 from amplint.model.torch import layers
 from amplint.model.torch.names import GRAD_SCALER
+from amplint.roles.annotated_classes import AnnotatedClasses
 from amplint.roles.roles import Roles
 from amplint.roles.scaler_wrappers import ScalerWrappers, scales_losses, steps_its_own
-from amplint.roles.told_objects import ToldObjects
 from amplint.syntax.access_paths import called_name, displayed, path_of
 from amplint.syntax.class_info import is_only_announced
 from amplint.syntax.classes import Classes, ClassInfo
@@ -44,7 +43,7 @@ class ObjectClasses:
     def __init__(self, tree: Tree, names: Names, classes: Classes, imports: Imports, roles: Roles) -> None:
         self._tree, self._names, self._classes, self._imports, self._roles = tree, names, classes, imports, roles
         self._wrappers = ScalerWrappers(tree, classes, roles)
-        self._told_elsewhere = ToldObjects(tree, classes)
+        self._annotations = AnnotatedClasses(tree, names, classes, imports)
 
     def held(self, instance: cst.BaseExpression) -> list[cst.BaseExpression]:
         """What an expression may name when a method of it is called: neither None nor the same object handed on.
@@ -139,7 +138,7 @@ class ObjectClasses:
             return set()
         values = self._objects(instance) or self._elements(instance)
         if not values:
-            return {self._annotated(instance, abroad)}
+            return {self._annotations.of_parameter(instance, abroad)}
         if type(instance) is cst.Subscript:
             values = [member for value in values for member in displayed(value)]
         found: set[ClassInfo | None] = set()
@@ -147,15 +146,18 @@ class ObjectClasses:
             made = self._made(value, abroad, min(names, _MAX_CALLS)) if isinstance(value, cst.Call) else set()
             if any(each is not None and is_torchs(each) for each in made):
                 made = {self._classes.instance_of(value, abroad)}
-            made = made or (self._named(value, abroad) if self._param(instance) is None else set())
+            made = made or (
+                self._named(value, abroad, names) if self._annotations.parameter(instance) is None else set()
+            )
             found |= made or {self._handed_on(value, abroad, names - 1)}
-        return found if found != {None} else {self._noted(instance, abroad)}
+        return found if found != {None} else {self._annotations.of_variable(instance, abroad)}
 
-    def _named(self, value: cst.BaseExpression, abroad: bool) -> set[ClassInfo | None]:
+    def _named(self, value: cst.BaseExpression, abroad: bool, names: int) -> set[ClassInfo | None]:
         """The classes of what a name stands for that is only ever given what calls make: `net` of `return net, loader`."""
-        if type(value) is not cst.Name or self._param(value) is not None:
+        if type(value) is not cst.Name or self._annotations.parameter(value) is not None:
             return set()
-        made = [self._made(each, abroad, _MAX_CALLS) for each in self.held(value) if isinstance(each, cst.Call)]
+        calls = min(names, _MAX_CALLS)
+        made = [self._made(each, abroad, calls) for each in self.held(value) if isinstance(each, cst.Call)]
         known = {info for infos in made for info in infos}
         return known if len(made) == len(self.held(value)) and None not in known else set()
 
@@ -169,7 +171,7 @@ class ObjectClasses:
             return {self._classes.named(each, abroad) for each in chosen}
         found: set[ClassInfo | None] = set()
         for value in map(self.unwrapped, self._roles.flow.returned(self._maker(call.func, abroad))):
-            if (noted := self._noted(value, abroad)) is not None:
+            if (noted := self._annotations.of_variable(value, abroad)) is not None:
                 found.add(noted)
                 continue
             for each in (type(value) is cst.Name and self.held(value)) or [value]:
@@ -202,7 +204,7 @@ class ObjectClasses:
         values = self._told(instance)
         found: list[cst.BaseExpression] = []
         for value in values:
-            found += self._told(value) if self._is_optional(self._param(value)) else [value]
+            found += self._told(value) if self._is_optional(self._annotations.parameter(value)) else [value]
         return found or values
 
     def _elements(self, instance: cst.BaseExpression) -> list[cst.BaseExpression]:
@@ -213,7 +215,7 @@ class ObjectClasses:
     def _told(self, instance: cst.BaseExpression) -> list[cst.BaseExpression]:
         """What an expression is given where it stands; a parameter for which nothing else is told, or that may be left out,
         what the calls in sight give, too."""
-        held, param = self.held(instance), self._param(instance)
+        held, param = self.held(instance), self._annotations.parameter(instance)
         asked = param is not None and (not held or self._is_optional(param))
         return [*held, *self._roles.flow.given_to(param)] if param is not None and asked else held
 
@@ -221,46 +223,12 @@ class ObjectClasses:
         """Whether a parameter may be left out, and is None then."""
         return param is not None and param.default is not None and path_of(param.default) == "None"
 
-    def _param(self, node: cst.BaseExpression) -> cst.Param | None:
-        """The parameter that a name stands for, also where the function gives it another value."""
-        bindings = self._names.bindings(node.value, node) if type(node) is cst.Name else []
-        params = [each.node for each in bindings if type(each.node) is cst.Param]
-        return params[0] if len(params) == 1 else None
-
-    def _annotated(self, instance: cst.BaseExpression, abroad: bool) -> ClassInfo | None:
-        """The class that a parameter is annotated with, unless that leaves anything to subclasses; else the class of what callers
-        in other files have said that they give."""
-        param = self._param(instance)
-        if param is not None and param.annotation is None:
-            told = self._told_elsewhere.told_of(param)
-            node = self._imports.class_at(Path(told.file), told.name) if told is not None else None
-            return self._classes.of(node) if node is not None else None
-        note = param.annotation.annotation if param is not None and param.annotation is not None else None
-        info = self._meant_by(note, abroad) if note is not None else None
-        return None if info is None or any(map(is_only_announced, info.methods.values())) else info
-
-    def _noted(self, instance: cst.BaseExpression, abroad: bool) -> ClassInfo | None:
-        """The class of modules that a local name is annotated with where it is assigned: `task: Task = self.task`.
-
-        What a schedule or an optimizer does, its role tells.
-        """
-        bindings = self._names.bindings(instance.value, instance) if type(instance) is cst.Name else []
-        assigns = [self._tree.parent(each.node) for each in bindings if each.node is not None]
-        noted = assigns[0] if len(assigns) == len(bindings) == 1 else None
-        info = self._meant_by(noted.annotation.annotation, abroad) if isinstance(noted, cst.AnnAssign) else None
-        return info if info is not None and info.is_module else None
-
-    def _meant_by(self, note: cst.BaseExpression, abroad: bool) -> ClassInfo | None:
-        """The class that an annotation names, unless a class of this file is derived from it."""
-        info = self._classes.named(_no_option(note), abroad)
-        return None if info is None or any(info in each.lineage[1:] for each in self._classes.own) else info
-
     def _handed_on(self, instance: cst.BaseExpression, abroad: bool, names: int) -> ClassInfo | None:
         """The class of an object that was handed on by its name: if a parameter is annotated with it, if it is derived from
         torch's scaler, steps through one of its own or one that it is given, or scales losses, or if a wrapper that comes with
         amplint speaks for it."""
         info = self._class_of(instance, abroad, names)
-        if info is None or info is self._annotated(instance, abroad):
+        if info is None or info is self._annotations.of_parameter(instance, abroad):
             return info
         told = self._tree.home(info.node).source.path.endswith(".pyi")
         steps = self._wrappers.is_one(info) or steps_its_own(info) or scales_losses(info)
@@ -279,13 +247,3 @@ def is_torchs(info: ClassInfo) -> bool:
         info: the class.
     """
     return any(name.startswith("torch.optim.") for each in info.lineage for name in each.base_names)
-
-
-def _no_option(annotation: cst.BaseExpression) -> cst.BaseExpression:
-    """What an annotation says of what is not None: `Saver` of `Saver | None` and of `Optional[Saver]`."""
-    if type(annotation) is cst.BinaryOperation and path_of(annotation.right) == "None":
-        return annotation.left
-    if type(annotation) is cst.Subscript and path_of(annotation.value).rpartition(".")[2] == "Optional":
-        inner = annotation.slice[0].slice
-        return inner.value if isinstance(inner, cst.Index) else annotation
-    return annotation

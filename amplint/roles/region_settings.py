@@ -124,7 +124,14 @@ class RegionSettings(RegionDtypes):
             return set()
         if not parts or len(asked) > _MOST_STEPS:
             return {"?"}
-        return {device for part in parts for device in self._device_types(part, (*asked, step))}
+        found = {device for part in parts for device in self._device_types(part, (*asked, step))}
+        return {"?"} if found == {"cpu"} and self._may_be_given_another(node) else found
+
+    def _may_be_given_another(self, node: cst.BaseExpression) -> bool:
+        """Whether all that is known of a parameter is its default: callers that train on a GPU give it another value."""
+        bindings = self._names.bindings(node.value, node) if isinstance(node, cst.Name) else []
+        is_left_out = any(isinstance(each.node, cst.Param) and each.node.default is not None for each in bindings)
+        return is_left_out and isinstance(node, cst.Name) and not self._values.given(node)
 
     def flag(self, node: cst.BaseExpression | None, default: str = "yes") -> str:
         """Whether an `enabled=` argument is "yes", "no" or "maybe".

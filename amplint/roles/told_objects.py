@@ -21,7 +21,7 @@ class ToldObjects:
     def __init__(self, tree: Tree, classes: Classes) -> None:
         self._tree, self._classes = tree, classes
         told = tree.source.place.entered if tree.source.place is not None else ()
-        self._told = {each.asked[1:]: each for each in told if isinstance(each, ObjectElsewhere)}
+        self._told = {each.asked[1:3]: each for each in told if isinstance(each, ObjectElsewhere)}
 
     @property
     def any(self) -> bool:

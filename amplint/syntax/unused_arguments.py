@@ -64,14 +64,23 @@ def _used(node: cst.CSTNode) -> Iterator[str]:
         case cst.If(test=test, body=body, orelse=orelse) | cst.IfExp(test=test, body=body, orelse=orelse):
             parts: list[cst.CSTNode | None] = [None if _only_asks(test) else test, body, orelse]
         case cst.Name() | cst.Attribute() | cst.Subscript() if path_of(node):
-            path = path_of(node)
-            yield from (path[: end.start()] for end in re.finditer(r"[.\[]|$", path))
+            yield from _prefixes(path_of(node))
             return
+        case cst.Call(
+            func=cst.Name(value="getattr"), args=[owner, cst.Arg(value=cst.SimpleString() as name), *others]
+        ) if path_of(owner.value):
+            yield from _prefixes(f"{path_of(owner.value)}.{name.raw_value}")
+            parts = list(others)
         case _:
             parts = list(children(node))
     for part in parts:
         if part is not None:
             yield from _used(part)
+
+
+def _prefixes(path: str) -> Iterator[str]:
+    """A path, and those of the objects that it goes through: `args.amp` and `args`."""
+    return (path[: end.start()] for end in re.finditer(r"[.\[]|$", path))
 
 
 def _only_asks(test: cst.BaseExpression) -> bool:

@@ -195,13 +195,15 @@ class ValueFlow(ValueUses):
 
     def _part_of_tuple(self, value: cst.BaseExpression, attribute: cst.Attribute) -> Iterator[cst.BaseExpression]:
         """What an attribute of `self` gets of a value that its class assigns: of a call of a function at hand that returns a
-        tuple for several targets, its element, else the value."""
+        tuple for several targets, its element, else the call; nothing of what else is unpacked."""
         match self._tree.parent(value):
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple() as pattern)], value=cst.Call() as call):
                 path = path_of(attribute)
                 own = [each.value for each in pattern.elements if path_of(each.value) == path]
                 elements = [part for target in own for part in self._elements_returned(call, pattern, target)]
                 yield from elements or [call]
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple())]):
+                return
             case _:
                 yield value
 

@@ -8,7 +8,8 @@ import libcst as cst
 
 from amplint.diagnostics import SAFE, Edit, Fix
 from amplint.facts.restored_checkpoints import Unrestored
-from amplint.facts.resume_checkpoints import Checkpoints, Incomplete
+from amplint.facts.resume_checkpoints import Checkpoints
+from amplint.facts.saved_by_helpers import Incomplete
 from amplint.rule import File
 
 from .call_edits import insert_arguments, quoted

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TypeGuard
 
 import libcst as cst
 
+from amplint.diagnostics import Related
+from amplint.facts.devices_elsewhere import DevicesElsewhere
 from amplint.model import vocabulary
 from amplint.model.torch.precision import DTYPES
 from amplint.rule import File
 
+from .device_attributes import is_device, is_device_of_one, is_tensor
 from .device_strings import stringified, stringified_by_helper
-from .tensor_uses import is_used_as_tensor
 
 FLAG, DTYPE, DEVICE, NUMBER, INDEX = "flag", "dtype", "device", "number", "device index"
 
@@ -24,16 +25,9 @@ _ANNOTATED = {
     "builtins.str": "",
     "builtins.float": NUMBER,
 }
-_WITH_DEVICE = frozenset({
-    "accelerate.Accelerator", "lightning.LightningModule", "pytorch_lightning.LightningModule", "lightning.Fabric",
-    "lightning.pytorch.LightningModule", "lightning.fabric.Fabric",
-})  # fmt: skip
-"""Classes whose `device` is a `torch.device`."""
-_LOADING = ("transformers.", "diffusers.")
-"""Libraries of which all that `from_pretrained` loads, and that has a `device`, has it so."""
 _INDEXES = frozenset({"torch.cuda.current_device", "torch.distributed.get_rank"})
 """Functions that return the number of a device, or of the process that has one for itself."""
-_TENSOR = frozenset({"torch.Tensor", "torch.FloatTensor"})
+_PROPERTY = frozenset({"builtins.property", "functools.cached_property"})
 _MOST_CALLS = 8
 """Through so many functions and parameters a device, or its name, is followed."""
 _DEVICE_PREFIX = re.compile(r"([a-z]+):")
@@ -51,6 +45,12 @@ def kind(file: File, value: cst.BaseExpression) -> str | None:
             return None  # the author asks what it is
         return only if only is not None else _by_name(value)
     return None
+
+
+def device_elsewhere(file: File, value: cst.BaseExpression) -> tuple[Related, ...]:
+    """Where another file makes the device that an expression names, as a second location; empty where this one does."""
+    params = (each for each in _leaves(file, value, 3) if isinstance(each, cst.Param))
+    return next(filter(None, map(file.fact(DevicesElsewhere).made, params)), ())
 
 
 def device_texts(file: File, value: cst.BaseExpression) -> set[str] | None:
@@ -91,7 +91,7 @@ def names_tensors_device(file: File, value: cst.BaseExpression) -> bool:
     texts = [stringified(file, leaf) or stringified_by_helper(file, leaf) for leaf in _leaves(file, value, 3)]
     devices = [leaf for each in texts if each is not None for leaf in _leaves(file, each, 3)]
     made = any(_is_device_made(file, leaf) for leaf in devices)
-    of_tensors = any(_is_device(leaf) and _is_tensor(file, leaf.value) for leaf in devices)
+    of_tensors = any(is_device(leaf) and is_tensor(file, leaf.value) for leaf in devices)
     return of_tensors and not made and None not in texts
 
 
@@ -144,15 +144,13 @@ def _sources(file: File, value: cst.CSTNode) -> list[cst.CSTNode | None]:
 
 
 def _attribute_sources(file: File, value: cst.Attribute) -> list[cst.CSTNode | None]:
-    """What the class assigns to an attribute of `self`."""
-    owner = file.tree.enclosing(value, cst.ClassDef)
-    given = [(each.target, assign.value) for assign in file.tree.find(cst.Assign) for each in assign.targets]
-    given += [(each.target, each.value) for each in file.tree.find(cst.AnnAssign) if each.value is not None]
-    return [
-        found
-        for target, found in given
-        if file.tree.text(target) == f"self.{value.attr.value}" and file.tree.enclosing(target, cst.ClassDef) is owner
-    ]
+    """What the class assigns to an attribute of `self`; of a property, what it returns."""
+    info = file.classes.owner(value)
+    method = info.method(value.attr.value) if info is not None else None
+    if info is None or method is None:
+        return [*info.attributes.get(value.attr.value, ())] if info is not None else []
+    is_property = any(file.names.resolve(each.decorator) <= _PROPERTY for each in method.decorators)
+    return [each.value for each in file.tree.inside(method, cst.Return)] if is_property else []
 
 
 def _leaf(file: File, leaf: cst.CSTNode) -> str | None:
@@ -172,7 +170,7 @@ def _leaf(file: File, leaf: cst.CSTNode) -> str | None:
         return DEVICE if _is_device_made(file, leaf) else _text(leaf) or _of_devices(file, _returned(file, leaf))
     if isinstance(leaf, (cst.Name, cst.Attribute)) and file.names.all_in(leaf, DTYPES):
         return DTYPE
-    if _is_device(leaf) and (_is_tensor(file, leaf.value) or _has_device(file, leaf.value)):
+    if is_device_of_one(file, leaf):
         return DEVICE
     return _text(leaf)
 
@@ -203,52 +201,6 @@ def _is_device_given(file: File, leaf: cst.CSTNode, calls: int) -> bool:
     return isinstance(leaf, cst.Call) and calls > 0 and _of_devices(file, _returned(file, leaf), calls - 1) is not None
 
 
-def _is_device(leaf: cst.CSTNode) -> TypeGuard[cst.Attribute]:
-    return isinstance(leaf, cst.Attribute) and leaf.attr.value == "device"
-
-
-def _has_device(file: File, owner: cst.BaseExpression) -> bool:
-    """Whether the `device` of an object is surely a `torch.device`, for it is of a library that has it so."""
-    if not isinstance(owner, cst.Name):
-        return False
-    info = file.classes.owner(owner) if owner.value == "self" else None
-    if info is not None:
-        return any(each.base_names & _WITH_DEVICE for each in info.lineage) and not info.values("device")
-    values = [each.value for each in file.names.bindings(owner.value, owner)]
-    return len(values) == 1 and values[0] is not None and _is_made_with_device(file, values[0])
-
-
-def _is_tensor(file: File, owner: cst.BaseExpression) -> bool:
-    """Whether an object is surely a tensor, or a parameter."""
-    if isinstance(owner, cst.Call):  # `next(model.parameters())`
-        inner = (
-            owner.args[0].value if len(owner.args) == 1 and file.names.all_in(owner.func, {"builtins.next"}) else None
-        )
-        return (
-            isinstance(inner, cst.Call)
-            and isinstance(inner.func, cst.Attribute)
-            and inner.func.attr.value == "parameters"
-        )
-    if not isinstance(owner, cst.Name) or owner.value == "self" and file.classes.owner(owner) is not None:
-        return False
-    bindings = file.names.bindings(owner.value, owner)
-    if any(each.value is not None and _is_made_with_device(file, each.value) for each in bindings):
-        return False
-    annotations = [each.node.annotation for each in bindings if isinstance(each.node, cst.Param)]
-    if annotations and all(each is not None and file.names.all_in(each.annotation, _TENSOR) for each in annotations):
-        return len(annotations) == len(bindings)
-    return is_used_as_tensor(file, owner)
-
-
-def _is_made_with_device(file: File, value: cst.BaseExpression) -> bool:
-    """Whether a call makes, or loads, an object whose `device` is a `torch.device`."""
-    if not isinstance(value, cst.Call):
-        return False
-    if isinstance(value.func, cst.Attribute) and value.func.attr.value == "from_pretrained":
-        return all(name.startswith(_LOADING) for name in file.names.resolve(value.func))
-    return file.names.all_in(value.func, _WITH_DEVICE)
-
-
 def _of_parameter(file: File, param: cst.Param) -> str | None:
     if param.annotation is not None:
         [name, *others] = file.names.resolve(param.annotation.annotation)
@@ -256,7 +208,9 @@ def _of_parameter(file: File, param: cst.Param) -> str | None:
         return None if found == DEVICE and _may_be_text(file, param) else found
     if isinstance(param.default, cst.Name) and param.default.value in ("True", "False"):
         return FLAG
-    return _of_devices(file, file.flow.given_to(param)) if param.default is None else None
+    if param.default is not None:
+        return None
+    return DEVICE if file.fact(DevicesElsewhere).made(param) else _of_devices(file, file.flow.given_to(param))
 
 
 def _may_be_text(file: File, param: cst.Param) -> bool:

@@ -162,3 +162,27 @@ def test_a_call_in_the_same_file_is_followed_there(tmp_path: Path) -> None:
     assert finding.fix is not None and finding.fix.applicability is SAFE
     assert not any(each.path for each in finding.related)
     assert found(root) == FOUND
+
+
+IN_REGION = ENGINE.replace(
+    "        loss = criterion(logits, y)", "            loss = criterion(torch.sigmoid(logits), y)"
+)
+REFUSED = {"engine.py:11 AMP304"}
+
+
+@pytest.mark.parametrize(
+    ("made", "given", "expected"),
+    [
+        ("criterion = nn.BCELoss()", "criterion", REFUSED),
+        ("criterion = nn.BCELoss().cuda()", "criterion", REFUSED),
+        ("args.steps = 1", "nn.BCELoss()", REFUSED),
+        ("criterion = nn.BCELoss() if args.binary else nn.MSELoss()", "criterion", set()),
+        ("criterion = nn.BCEWithLogitsLoss()", "criterion", set()),
+        ("criterion = args.criterion", "criterion", set()),
+    ],
+)
+def test_one_that_autocast_refuses_is_called_in_the_region(
+    tmp_path: Path, made: str, given: str, expected: set[str]
+) -> None:
+    root = project(tmp_path, engine=IN_REGION, main=MAIN.format(made=made, given=given))
+    assert found_in(root, select=("AMP304",)) == expected

@@ -119,3 +119,41 @@ def test_what_a_test_gives_a_loss_is_no_training(tmp_path: Path) -> None:
     ):
         (named / "test_losses.py").write_text(textwrap.dedent(tried) + more)
         assert "losses.py:9 AMP211" not in found_in(named)
+
+
+LOSSES = """
+import torch
+import torch.nn.functional as F
+
+
+def kld(mu, logvar):
+    return -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
+
+
+def adversarial(score):
+    return F.binary_cross_entropy(torch.sigmoid(score), torch.ones_like(score))
+"""
+STARRED = """
+import torch
+from losses import *
+{others}
+
+net = torch.nn.Linear(16, 8).cuda()
+optimizer = torch.optim.Adam(net.parameters())
+scaler = torch.amp.GradScaler("cuda")
+for x in range(10):
+    optimizer.zero_grad()
+    with torch.amp.autocast("cuda", dtype=torch.float16):
+        mu, logvar = net(torch.rand(4, 16).cuda()).chunk(2, dim=1)
+        loss = kld(mu, logvar) + adversarial(mu)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+
+@pytest.mark.parametrize("others", ["", "from numpy import *", "from others import *"])
+def test_functions_that_a_star_import_brings(tmp_path: Path, others: str) -> None:
+    files = {"losses": LOSSES, "train": STARRED.format(others=others), "others": "def kl(mu):\n    return mu\n"}
+    expected = {"losses.py:7 AMP301", "losses.py:11 AMP304"}
+    assert found_in(project(tmp_path, **files), select=("AMP301", "AMP304")) == expected

@@ -27,7 +27,9 @@ def test_reports_survive_the_way_to_json_and_back() -> None:
 
 
 def test_questions_to_callers_survive_it_too() -> None:
-    report = dataclasses.replace(REPORT, gives=(AskedObject("training.py", "Trainer", "optimizers"),))
+    report = dataclasses.replace(
+        REPORT, gives=(AskedObject("training.py", "Trainer", "criterion", "torch.nn.BCELoss"),)
+    )
     value = json.loads(json.dumps(report_codec.encode_report(report)))
     assert report_codec.decode_report("shown/file.py", value, Footing()) == report
 

@@ -84,3 +84,11 @@ def test_a_fix_does_not_bring_it_back(tmp_path: Path) -> None:
     done = amplint("--select", "AMP301,AMP303,AMP901", "--fix", ".", cwd=tmp_path)
     assert "AMP303" not in done.stdout
     assert layers.read_text() == MASK
+
+
+def test_a_script_that_prints_and_that_nothing_leads_to(tmp_path: Path) -> None:
+    project(tmp_path, half_train=HALF, tutorial=f"{MASK}\nprint(Attention()(torch.rand(2, 8), torch.eye(2)))\n")
+    (tmp_path / "pyproject.toml").touch()
+    assert "AMP303" not in amplint("--select", "AMP303", ".", cwd=tmp_path).stdout
+    (tmp_path / "half" / "other.py").write_text("from tutorial import Attention\n" + HALF)
+    assert "tutorial.py:10:16: AMP303" in amplint("--select", "AMP303", ".", cwd=tmp_path).stdout

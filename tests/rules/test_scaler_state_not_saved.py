@@ -59,6 +59,24 @@ def test_a_helper_of_another_file_that_writes_the_model_down(tmp_path: Path, nam
     assert found(project(tmp_path, files=files, train=loop)) == [("AMP114", CALL)]
 
 
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ('getattr(args, "plain", False)', [("AMP114", CALL)]),
+        ('not getattr(args, "deepspeed", False)', [("AMP114", CALL)]),
+        ("getattr(args, args.field)", []),
+        ('getattr(scaler, "state_dict", None)', []),
+    ],
+)
+def test_a_helper_asks_an_option_and_does_nothing_with_the_scaler(
+    tmp_path: Path, asked: str, expected: list[tuple[str, int]]
+) -> None:
+    """What `getattr` asks for by a literal is no argument of another name."""
+    files = PLAIN.replace("optimizer):", f"optimizer, args, scaler):\n    if {asked}:\n        print(path)")
+    loop = training("from files import save", "save(path, model, optimizer, names, scaler)")
+    assert found(project(tmp_path, files=files, train=loop)) == expected
+
+
 FILES = """
 import torch
 

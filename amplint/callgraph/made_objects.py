@@ -1,4 +1,5 @@
-"""The modules of PyTorch that expressions of a project make: `nn.CrossEntropyLoss()` of `criterion`, wherever that is made."""
+"""The modules and devices of PyTorch that expressions of a project make: `nn.CrossEntropyLoss()` of `criterion`, wherever that
+is made."""
 
 from __future__ import annotations
 
@@ -11,15 +12,15 @@ from amplint.callgraph.definitions import Definitions, Scope
 from amplint.model.records import NamedTuple
 from amplint.model.torch import layers
 
-_MODULES = "torch.nn."
+_MODULES, _DEVICE = "torch.nn.", "torch.device"
 _MAX_HOPS = 6
 """Through so many names and functions an expression is followed."""
 _REDUCING = frozenset({"reduction", "reduce", "size_average"})
 """What a loss is told when it is to give something else than the mean."""
 
 
-class MadeLayer(NamedTuple):
-    """A call that makes a module of PyTorch.
+class MadeObject(NamedTuple):
+    """A call that makes a module or a device of PyTorch.
 
     Attributes:
         path: the file with the call.
@@ -32,7 +33,7 @@ class MadeLayer(NamedTuple):
     call: ast.Call
 
 
-class MadeLayers:
+class MadeObjects:
     """Follows expressions to the calls that make them.
 
     Args:
@@ -43,8 +44,9 @@ class MadeLayers:
         self._definitions, self._assigned = definitions, AssignedValues(definitions)
         self._following: set[tuple[Path, str, Scope]] = set()
 
-    def of(self, path: Path, value: ast.expr, scope: Scope, hops: int = 0) -> Iterator[MadeLayer | None]:
-        """What an expression may be made as; None for all that is no module of PyTorch, or may be told to give no mean.
+    def of(self, path: Path, value: ast.expr, scope: Scope, hops: int = 0) -> Iterator[MadeObject | None]:
+        """What an expression may be made as; None for all that is neither a module nor a device, or that may be told to give no
+        mean.
 
         Args:
             path: the file.
@@ -63,11 +65,11 @@ class MadeLayers:
         elif not (isinstance(value, ast.Constant) and value.value is None):
             yield None
 
-    def _of_all(self, path: Path, values: Iterable[tuple[ast.expr, Scope]], hops: int) -> Iterator[MadeLayer | None]:
+    def _of_all(self, path: Path, values: Iterable[tuple[ast.expr, Scope]], hops: int) -> Iterator[MadeObject | None]:
         for value, scope in values:
             yield from self.of(path, value, scope, hops + 1)
 
-    def _of_call(self, path: Path, call: ast.Call, scope: Scope, hops: int) -> Iterator[MadeLayer | None]:
+    def _of_call(self, path: Path, call: ast.Call, scope: Scope, hops: int) -> Iterator[MadeObject | None]:
         func, spelling = call.func, spelling_of(call.func)
         if isinstance(func, ast.Attribute) and func.attr in layers.SAME_MODULE:
             yield from self.of(path, func.value, scope, hops + 1)
@@ -75,8 +77,9 @@ class MadeLayers:
         maker = self._definitions.find(path, spelling, scope)
         if maker is None:
             name = self._definitions.library_name(path, spelling, scope)
-            is_plain = name.startswith(_MODULES) and not any(each.arg in {None, *_REDUCING} for each in call.keywords)
-            yield MadeLayer(path, name, call) if is_plain else None
+            is_known = name == _DEVICE or name.startswith(_MODULES)
+            is_plain = is_known and not any(each.arg in {None, *_REDUCING} for each in call.keywords)
+            yield MadeObject(path, name, call) if is_plain else None
         elif isinstance(maker.node, ast.ClassDef):
             yield None
         else:
@@ -85,7 +88,7 @@ class MadeLayers:
 
     def _of_named(
         self, path: Path, value: ast.Name | ast.Attribute, scope: Scope, hops: int
-    ) -> Iterator[MadeLayer | None]:
+    ) -> Iterator[MadeObject | None]:
         spelling = spelling_of(value)
         name = spelling.removeprefix("self.")
         given = [each for each in self._assigned.of(path, name) if each.to == (NAME if spelling == name else ATTRIBUTE)]
