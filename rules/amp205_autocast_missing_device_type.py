@@ -66,10 +66,10 @@ from ._support.value_kinds import (
     FLAG,
     INDEX,
     NUMBER,
+    device_elsewhere,
     device_texts,
     kept_texts,
     kind,
-    device_elsewhere,
     names_tensors_device,
 )
 from ._support.version_checks import is_passed_over

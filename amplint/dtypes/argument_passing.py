@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from amplint.dtypes.expressions import CONSTANTS
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.layers_elsewhere import LayersElsewhere
 from amplint.dtypes.literals import joined
@@ -59,9 +60,12 @@ class ArgumentPassing(TensorCalls):
         values: list[Value] = []
         spread: list[Value] = []
         named: dict[str, cst.BaseExpression] = {}
+        constants: dict[cst.BaseExpression, str] = {}
         keywords: dict[str, Value] = {}
         for arg in args:
             value = self.evaluate(arg.value, frame)
+            if said := self.constant(arg.value, frame):
+                constants[arg.value] = said
             if arg.keyword is not None:
                 named[arg.keyword.value], keywords[arg.keyword.value] = arg.value, value
             elif arg.star == "**" and isinstance(value, Record):
@@ -74,7 +78,7 @@ class ArgumentPassing(TensorCalls):
                 values.append(value)
         if spread or any(arg.star == "*" for arg in args):
             keywords["*"] = Items(tuple(spread))
-        return Arguments(tuple(nodes), tuple(values), keywords, named)
+        return Arguments(tuple(nodes), tuple(values), keywords, named, constants)
 
     def bind(
         self, node: cst.FunctionDef | cst.Lambda, function: Closure, arguments: Arguments, frame: StackFrame
@@ -91,14 +95,21 @@ class ArgumentPassing(TensorCalls):
             dotted(decorator.decorator) == "staticmethod" for decorator in node.decorators
         )
         values: list[Value] = [*arguments.values]
+        nodes: list[cst.BaseExpression | None] = [*arguments.nodes]
         if function.bound is not None and not static:
             values.insert(0, function.bound)
+            nodes.insert(0, None)
         params = [*node.params.posonly_params, *node.params.params]
         is_spread = "*" in arguments.keywords
         is_written = bool(arguments.nodes or arguments.keyword_nodes)  # and no root, which may be given anything
         named, elsewhere = [*params, *node.params.kwonly_params], self.layers_elsewhere
         for position, param in enumerate(named):
             name = param.name.value
+            node_given = (
+                nodes[position] if position < min(len(params), len(nodes)) else arguments.keyword_nodes.get(name)
+            )
+            if node_given is not None and (said := arguments.constants.get(node_given, "")):
+                frame.constants |= {(name, said)}
             if position < len(params) and position < len(values):
                 frame.variables[name] = values[position]
             elif name in arguments.keywords:
@@ -109,8 +120,8 @@ class ArgumentPassing(TensorCalls):
                 frame.variables[name] = self.evaluate(param.default, frame.parent or frame)
                 flag = flag_of(param.default) if is_written and _makes_object(node) else None
                 frame.variables[name] = flag or frame.variables[name]
-                if is_written and dotted(param.default) in _CONSTANTS:
-                    frame.left_out |= {(name, dotted(param.default))}
+                if is_written and dotted(param.default) in CONSTANTS:
+                    frame.constants |= {(name, dotted(param.default))}
                 elif is_written and isinstance(param.default, cst.SimpleString):
                     frame.variables[name] = GivenText(str(param.default.evaluated_value))
             else:
@@ -123,9 +134,6 @@ class ArgumentPassing(TensorCalls):
             taken = {param.name.value for param in named} | {"*"}
             left = tuple((name, value) for name, value in arguments.keywords.items() if name not in taken)
             frame.variables[node.params.star_kwarg.name.value] = Record(left, UNKNOWN if is_spread else None)
-
-
-_CONSTANTS = ("None", "True", "False")
 
 
 def _makes_object(function: cst.FunctionDef | cst.Lambda) -> bool:

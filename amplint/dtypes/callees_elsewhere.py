@@ -140,15 +140,18 @@ class CalleesElsewhere:
         return [Target(source_path(self._file.source), f"{owner.name.value}()", True, func.attr.value, lookup=IN_BASES)]
 
     def _left_to_subclasses(self, func: cst.BaseExpression) -> Iterator[Target]:
-        """The method that an object calls on itself, if its class has none of that name, or only announces it."""
+        """The method that an object calls on itself, if its class has none of that name and puts nothing there, or only
+        announces it."""
         spelling, owner = path_of(func), self._file.tree.enclosing(func, cst.ClassDef)
         this, _, name = spelling.partition(".")
         if this != "self" or "." in name or not isinstance(owner, cst.ClassDef):
             return
         if owner not in self._file.tree.module.body:
             return
-        method = self._file.classes.of(owner).method(name or "forward")
-        if method is None or is_only_announced(method):
+        info = self._file.classes.of(owner)
+        method = info.method(name or "forward")
+        is_put_there = any(path_of(value) != "None" for value in info.values(name))
+        if method is None and not is_put_there or method is not None and is_only_announced(method):
             yield Target(source_path(self._file.source), f"{owner.name.value}()", True, name, self._switch(func))
 
     def _switch(self, node: cst.CSTNode) -> str:

@@ -44,6 +44,10 @@ BINARY: dict[type[cst.CSTNode], str] = {
 _DIFFERENT = (cst.NotEqual, cst.IsNot, cst.NotIn)
 
 
+CONSTANTS = ("None", "True", "False")
+"""What branches ask for that a call may say."""
+
+
 class OutOfBudget(Exception):
     """The file takes more evaluation than a linter may spend."""
 
@@ -138,6 +142,20 @@ class Expressions(ValueParts, ABC):
         option = isinstance(one, Tensor) and one.dtype == precision.UNKNOWN and not one.through
         return Number() if isinstance(other, Number) and (option or isinstance(one, Number)) else unknown(one, other)
 
+    def constant(self, node: cst.BaseExpression, frame: StackFrame) -> str:
+        """The constant (None, True or False) that an expression is, or at which the call of the function leaves a parameter that
+        it names, if nothing in the function changes that; empty for any other expression.
+
+        Args:
+            node: the expression.
+            frame: where evaluation stands.
+        """
+        name = node.value if isinstance(node, cst.Name) else ""
+        if name in CONSTANTS or not frame.constants:
+            return name if name in CONSTANTS else ""
+        said = dict(frame.constants).get(name, "")
+        return said if said and len(self.names.bindings(name, node)) == 1 else ""
+
     def asked(self, test: cst.BaseExpression, frame: StackFrame) -> bool | None:
         """The answer to a test such as `x.dtype == torch.float16`, `torch.is_autocast_enabled()` in a region, or
         `kind == "squared"` where a constructor was given a text; None where it is not known, or something else is asked.
@@ -157,7 +175,7 @@ class Expressions(ValueParts, ABC):
         if type(test) is cst.Name:
             bound = self.names.bindings(test.value, test)
             known = frame.known_tests.get(id(bound[0].value)) if len(bound) == 1 else None
-            default = self._default(test, frame)
+            default = self.constant(test, frame)
             return default == "True" if default else known
         if type(test) is cst.Attribute:
             held = self.evaluate(test, frame)
@@ -165,18 +183,11 @@ class Expressions(ValueParts, ABC):
         if type(test) is not cst.Comparison or len(test.comparisons) != 1:
             return None
         asked, comparison = self.evaluate(test.left, frame), test.comparisons[0]
-        if self._default(test.left, frame) == "None":
+        if self.constant(test.left, frame) == "None":
             return _is_none(comparison)
         if isinstance(asked, GivenText):
             return compared(asked.value, comparison, self.names)
         return self._asked_dtype(asked, comparison, frame) if isinstance(asked, DType) else None
-
-    def _default(self, node: cst.BaseExpression, frame: StackFrame) -> str:
-        """The constant at which the call leaves a parameter that a name stands for, if nothing in the function changes it; empty
-        for any other expression."""
-        name = node.value if isinstance(node, cst.Name) and frame.left_out else ""
-        default = dict(frame.left_out).get(name, "")
-        return default if default and len(self.names.bindings(name, node)) == 1 else ""
 
     def _asked_dtype(self, asked: DType, comparison: cst.ComparisonTarget, frame: StackFrame) -> bool | None:
         given = self.evaluate(comparison.comparator, frame)

@@ -27,7 +27,8 @@ class StackFrame:
         alive: False behind a `return`, `raise`, `break` or `continue`.
         returned: the values of its returns so far.
         this: the object whose method it is.
-        left_out: the parameters that a call leaves at their default, which is None, True or False, each with that.
+        constants: the parameters of which a call says that they are None, True or False, by that word or by leaving them at such
+            a default, each with that.
         known_tests: the answers to the tests that names stand for, by the identity of what was assigned to them.
         without_amp: what names hold where AMP is off, with what they hold where it is on.
         left_with_amp: whether nothing comes this far where AMP is on.
@@ -43,7 +44,7 @@ class StackFrame:
     alive: bool = True
     returned: list[Value] = field(default_factory=list)
     this: Instance | None = None
-    left_out: frozenset[tuple[str, str]] = frozenset()
+    constants: frozenset[tuple[str, str]] = frozenset()
     known_tests: dict[int, bool | None] = field(default_factory=dict)
     without_amp: dict[str, tuple[Value, Value]] = field(default_factory=dict)
     left_with_amp: bool = False

@@ -134,7 +134,7 @@ class Functions(ArgumentPassing):
             frame: where evaluation stands.
         """
         arguments = with_texts(arguments, self.names)
-        key: _Key = (node, *map(told, arguments.all), *arguments.keywords, frame.regions, frame.loss)
+        key: _Key = (node, *map(told, arguments.all), *arguments.keywords, *arguments.said, frame.regions, frame.loss)
         if key in self._made:  # what happens on the way was filed the first time
             return Instance(node, dict(self._made[key]))
         left_out = self._left_out
@@ -196,7 +196,7 @@ class Functions(ArgumentPassing):
             arguments = NO_ARGUMENTS if self.contexts.is_wrapped(node) else arguments
         self.bind(node, function, arguments, inner)
         given = inner.variables
-        held = (*given, *map(told, given.values()), inner.left_out)
+        held = (*given, *map(told, given.values()), inner.constants)
         key: _Key = (node, function.bound, parent, *held, inner.regions, inner.loss)
         if key in self._results:  # what it does to its operands was filed the first time
             return self._results[key]

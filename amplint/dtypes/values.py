@@ -275,12 +275,13 @@ def with_tensors(value: Value, change: Callable[[Tensor], Tensor]) -> Value:
 @frozen
 class Arguments:
     """What a call or an operator is given: expressions and their values, by position and keyword; a method's object, like
-    the left side of an operator, comes first."""
+    the left side of an operator, comes first. Of some expressions the constants are known that they are: None, True, False."""
 
     nodes: tuple[cst.BaseExpression | None, ...] = ()
     values: tuple[Value, ...] = ()
     keywords: dict[str, Value] = field(default_factory=dict)
     keyword_nodes: dict[str, cst.BaseExpression] = field(default_factory=dict)
+    constants: dict[cst.BaseExpression, str] = field(default_factory=dict)
 
     def get(self, position: int, *names: str) -> Value | None:
         """An argument by position or keyword.
@@ -293,6 +294,16 @@ class Arguments:
             if name in self.keywords:
                 return self.keywords[name]
         return self.values[position] if position < len(self.values) else None
+
+    @property
+    def said(self) -> tuple[tuple[int | str, str], ...]:
+        """The constants among the arguments, by position or keyword."""
+        if not self.constants:
+            return ()
+        given: list[tuple[int | str, cst.BaseExpression | None]] = [*enumerate(self.nodes), *self.keyword_nodes.items()]
+        return tuple(
+            (place, self.constants[node]) for place, node in given if node is not None and node in self.constants
+        )
 
     def node(self, position: int, *names: str) -> cst.BaseExpression | None:
         """The expression of an argument.

@@ -6,9 +6,11 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.model import vocabulary
 from amplint.model.torch import names as torch_names
 from amplint.model.torch.precision import ANY_HALF, BFLOAT16, DEFAULT_DTYPE, DTYPES, EITHER_HALF, FLOAT16
 from amplint.roles.context_values import ContextValues
+from amplint.syntax.access_paths import called, path_of
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import Names, dotted
 from amplint.syntax.tree import Tree
@@ -61,8 +63,14 @@ class RegionDtypes:
 
     @cached_property
     def _speaks_of_scalers(self) -> bool:
-        """Whether the file names a scaler's class: whichever device a run chooses, the author has one of float16 in mind."""
-        return bool(self._names.references(_SCALERS))
+        """Whether the file names a scaler's class, or scales through one that it is given: whichever device a run chooses, the
+        author has one of float16 in mind."""
+        methods = (each.func for each in self._tree.find(cst.Call) if type(each.func) is cst.Attribute)
+        return bool(self._names.references(_SCALERS)) or any(
+            each.attr.value in ("scale", "unscale_") and vocabulary.SCALER.search(called(path_of(each.value)))
+            for each in methods
+            if isinstance(each, cst.Attribute)
+        )
 
     def dtype(self, node: cst.BaseExpression) -> str:
         """The dtype that an expression names, "half" for one of both; "?" when it is chosen elsewhere."""

@@ -87,12 +87,20 @@ FOUND = {"net.py:16 AMP302"}
 DISABLED = 'with torch.autocast("cuda", enabled=False):\n            return F.linear(x.float(), self.linear.weight)'
 
 
+def written(body: str, decorator: str = "") -> str:
+    lines = "\n".join(f"        {line}" for line in body.split("\n"))
+    return LAYERS.format(body=lines, decorator=decorator)
+
+
 def found(
     root: Path, body: str, call: str = "self.layer(x)", made: str = "Layer(size)", decorator: str = ""
 ) -> set[str]:
-    lines = "\n".join(f"        {line}" for line in body.split("\n"))
-    text = LAYERS.format(body=lines, decorator=decorator)
-    files = {"layers": text, "inner": INNER, "net": NET.format(made=made, call=call), "train": TRAIN}
+    files = {
+        "layers": written(body, decorator),
+        "inner": INNER,
+        "net": NET.format(made=made, call=call),
+        "train": TRAIN,
+    }
     return found_in(project(root, **files), select=("AMP302",))
 
 
@@ -157,3 +165,20 @@ def test_what_a_decorator_makes_of_it_is_unknown(tmp_path: Path, decorator: str,
 )
 def test_another_module_may_be_called(tmp_path: Path, made: str) -> None:
     assert found(tmp_path, "return self.linear(x)", made=made) == set()
+
+
+@pytest.mark.parametrize(
+    ("body", "given", "expected"),
+    [
+        ("return self.linear(x)", "Layer(args.size)", FOUND),
+        ("return self.norm(x)", "Layer(args.size)", set()),
+        ("return self.linear(x)", "args.layer", set()),
+    ],
+)
+def test_a_layer_that_the_model_is_given(tmp_path: Path, body: str, given: str, expected: set[str]) -> None:
+    net = NET.format(made="layer", call="self.layer(x)").replace("(self, size)", "(self, size, layer)")
+    train = TRAIN.replace("import Net", "import Net\nfrom layers import Layer").replace(
+        "(args.size)", f"(args.size, {given})"
+    )
+    files = {"layers": written(body), "inner": INNER, "net": net, "train": train}
+    assert found_in(project(tmp_path, **files), select=("AMP302",)) == expected

@@ -308,3 +308,21 @@ def test_names_that_lead_back_to_themselves_enter_nothing(line: str) -> None:
         None,
         None,
     ]
+
+
+@pytest.mark.parametrize(
+    ("behind", "dtype"),
+    [
+        ("scaler.scale(loss).backward()", "float16"),
+        ("loss_scaler.unscale_(opt)", "float16"),
+        ("loss.backward()", "half"),
+    ],
+)
+def test_a_loop_that_scales_has_float16_in_mind(behind: str, dtype: str) -> None:
+    code = f"""
+        def train(model, x, opt, device, scaler, loss_scaler):
+            with torch.autocast(device_type=str(device)):
+                loss = model(x)
+            {behind}
+    """
+    assert entered(code) == [Region("?", dtype, "yes")]
