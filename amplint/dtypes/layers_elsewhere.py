@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from amplint.diagnostics import Position, Range, Related
+from amplint.diagnostics import Related
 from amplint.dtypes.values import Layer
 from amplint.file import File
 from amplint.roles.told_objects import ToldObjects
@@ -49,7 +49,4 @@ class LayersElsewhere:
             layer: the module.
         """
         told = self._told.told_of(layer.node) if isinstance(layer.node, cst.Param | cst.Call) else None
-        if told is None:
-            return ()
-        start, end = Position(told.row, told.column, 0), Position(told.end_row, told.end_column, 0)
-        return (Related("made here", Range(start, end), told.file),)
+        return (self._told.related(told),) if told is not None else ()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.diagnostics import Position, Range, Related
+from amplint.diagnostics import Related
 from amplint.file import File
 from amplint.model.torch.names import AUTOCAST_GENERIC
 from amplint.roles.told_objects import ToldObjects
@@ -43,7 +43,4 @@ class DevicesElsewhere:
             param: the parameter.
         """
         told = self._told.told_of(param)
-        if told is None or told.name != DEVICE:
-            return ()
-        start, end = Position(told.row, told.column, 0), Position(told.end_row, told.end_column, 0)
-        return (Related("made here", Range(start, end), told.file),)
+        return (self._told.related(told),) if told is not None and told.name == DEVICE else ()

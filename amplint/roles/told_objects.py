@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from amplint.diagnostics import Position, Range, Related
 from amplint.model.caller_contexts import ObjectElsewhere
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import dotted
@@ -39,6 +40,16 @@ class ToldObjects:
         if isinstance(source, cst.Call):
             return self._told.get(("", made_by(source)))
         return self._told.get((taker_of(source, self._tree, self._classes), source.name.value))
+
+    @staticmethod
+    def related(told: ObjectElsewhere) -> Related:
+        """Where another file makes an object, as a second location.
+
+        Args:
+            told: what that file has said.
+        """
+        start, end = Position(told.row, told.column, 0), Position(told.end_row, told.end_column, 0)
+        return Related("made here", Range(start, end), told.file)
 
 
 def made_by(call: cst.Call) -> str:
