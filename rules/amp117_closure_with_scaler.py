@@ -75,7 +75,11 @@ _NOTES = {
 }
 
 
-@rule("AMP117", KIND, ERROR, HIGH, "0.1.0")
+_GIVEN = r"caler\w*\.step\(.*closure"
+"""A function that steps through a scaler it is given may stand in a file that says nothing else of mixed precision."""
+
+
+@rule("AMP117", KIND, ERROR, HIGH, "0.1.0", triggers=(_GIVEN,))
 def check(file: File) -> Iterator[Finding]:
     for found in file.analysis.of(KIND, elsewhere=True):
         if _may_take_closures(file, found):

@@ -30,6 +30,9 @@ _BETWEEN = of_kind(Kind.EXTREME, Kind.POOL)
 """Operations whose result lies between the elements."""
 
 
+_SMALLER = frozenset({"min", "minimum", "fmin"})
+"""Operations that give back the smaller one of two elements, and no gradient to the larger one."""
+
 _COUNTING = (precision.BOOL, precision.INTEGER)
 
 _POWERS_UP_TO = 1e30
@@ -62,6 +65,8 @@ def elementwise(
         return changed(first, dtype=dtype)
     if op in _BETWEEN and len(parts) == 1:
         return first.derived(node, dtype=dtype, peak=first.made if op in NO_LESS else None, saturated=None)
+    if op in _SMALLER and len(parts) == 2:
+        parts = [_damped_beside(*parts), _damped_beside(*reversed(parts))]
     low, high = bounds_of(op, first)
     half = dtype == precision.FLOAT16
     result = Tensor(
@@ -100,6 +105,15 @@ def damped(value: Tensor, exponentials: bool = True, core: cst.CSTNode | None = 
 
     found = {flow for flow in value.through if not flow.damped and cancels(flow)}
     return changed(value, through=value.through - found | {changed(f, damped=True) for f in found}) if found else value
+
+
+def _damped_beside(value: Tensor, other: Tensor) -> Tensor:
+    """A value of which no more than the other one counts: its exponential gets no gradient where it is large.
+
+    What an exponential has gone into is no bound: a ratio beside the same ratio clamped, as in the loss of PPO.
+    """
+    grows = any(flow.operation.op in EXPONENTIALS for flow in other.through)
+    return value if grows else damped(value)
 
 
 def _same(one: cst.CSTNode | None, other: cst.CSTNode) -> bool:

@@ -210,16 +210,22 @@ def last_jump(node: Node) -> str:
     return node.kind if isinstance(node, Jump) else ""
 
 
-def decides_beyond(node: Node, flags: frozenset[str]) -> bool:
-    """Whether a side of a branch says what becomes of what follows: it may leave, or sets what may be asked for elsewhere.
+def ways_beyond(node: Node, flags: frozenset[str]) -> frozenset[str]:
+    """How a side of a branch says what becomes of what follows: the kinds of jumps by which it may leave, and "assign" where it
+    sets what may be asked for elsewhere. A loop in it that it ends, or goes on with, is its own affair.
 
     Args:
         node: the side.
         flags: the names that only conditions of the same function ask for: those decide for themselves.
     """
     if isinstance(node, Assign):
-        return node.truth is not None and node.carried != ("None",) and node.target not in flags
-    return isinstance(node, Jump) or any(decides_beyond(part, flags) for part in parts_of(node))
+        decides = node.truth is not None and node.carried != ("None",) and node.target not in flags
+        return frozenset({"assign"} if decides else ())
+    if isinstance(node, Jump):
+        return frozenset({node.kind})
+    if isinstance(node, Loop):
+        return ways_beyond(node.body, flags) - {"break", "continue"} | ways_beyond(node.orelse, flags)
+    return frozenset[str]().union(*(ways_beyond(part, flags) for part in parts_of(node)))
 
 
 @frozen

@@ -132,8 +132,10 @@ def _keep(units: list[StatementUnit], told: bool, entered: frozenset[str], stepp
                 _keep_methods(unit, named, protocol)
         before, named = named, entered.union(*(unit.kept_words for unit in units if unit.kept))
         definitions = _telling_names(units)
+        bases = frozenset[str]().union(*(unit.bases for unit in units if unit.kept))
         for unit in units:
-            unit.kept = unit.kept or (follows and unit.definition and not unit.names.isdisjoint(named))
+            wanted = named if follows else bases  # what a class inherits says whether all of its methods are known
+            unit.kept = unit.kept or (unit.definition and not unit.names.isdisjoint(wanted))
         for unit in units:
             unit.kept = unit.kept or not definitions.isdisjoint(unit.bases)
         for unit in busy:

@@ -14,7 +14,7 @@ from amplint.roles.roles import Roles
 from amplint.syntax.access_paths import path_of
 from amplint.syntax.call_arguments import chosen_by_a_condition
 from amplint.syntax.classes import Classes
-from amplint.syntax.names import Names
+from amplint.syntax.names import Binding, Names
 from amplint.syntax.project_imports import Imports
 from amplint.syntax.tree import Tree
 from amplint.syntax.words import words
@@ -159,22 +159,22 @@ class Callees:
         return None
 
     def _named(self, func: cst.Name, inside: cst.CSTNode, abroad: bool) -> Callee | None:
-        bindings = self._lookup(func.value, inside)
-        if len(bindings) == 1 and isinstance(bindings[0], cst.FunctionDef):
-            return self._callee(bindings[0])
+        found = self._names.function_of(self._lookup(func.value, inside))
+        if found is not None:
+            return self._callee(found)
         return self._imported(func) if abroad else None
 
     def _imported(self, func: cst.BaseExpression) -> Callee | None:
         found = self._imports.defined(func)
         return self._callee(found) if type(found) is cst.FunctionDef else None
 
-    def _lookup(self, name: str, inside: cst.CSTNode) -> list[cst.CSTNode | None]:
+    def _lookup(self, name: str, inside: cst.CSTNode) -> list[Binding]:
         """What binds a name for code in the function `inside`."""
         for scope in (inside, *self._tree.ancestors(inside)):
             if isinstance(scope, (cst.FunctionDef, cst.Module)):
                 bindings = self._names.bindings_in(scope).get(name)
                 if bindings:
-                    return [binding.node for binding in bindings]
+                    return bindings
         return []
 
     def _attribute(self, func: cst.Attribute, inside: cst.CSTNode, abroad: bool) -> Callee | None:

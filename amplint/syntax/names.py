@@ -147,9 +147,21 @@ class Names:
 
     def function(self, node: cst.BaseExpression) -> cst.FunctionDef | None:
         """The function of the file that a bare name stands for, if it can be no other."""
-        bound = self.bindings(node.value, node) if type(node) is cst.Name else []
-        found = bound[0].node if len(bound) == 1 else None
-        return found if type(found) is cst.FunctionDef else None
+        return self.function_of(self.bindings(node.value, node)) if type(node) is cst.Name else None
+
+    def function_of(self, bindings: Sequence[Binding]) -> cst.FunctionDef | None:
+        """The function that a name with these bindings stands for, if it can be no other.
+
+        `step = careful_step` makes another name of a function, through which it is called.
+        """
+        for _ in range(_MAX_ALIASES):
+            only = bindings[0] if len(bindings) == 1 else None
+            if only is None or type(only.node) is cst.FunctionDef:
+                return only.node if only is not None else None
+            if type(only.value) is not cst.Name:
+                break
+            bindings = self.bindings(only.value.value, only.value)
+        return None
 
     def from_stars(self, node: cst.Name) -> list[str]:
         """What a name that the file does not bind would be in each module that is imported with a star."""

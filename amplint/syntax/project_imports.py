@@ -49,8 +49,9 @@ class Imports:
 
     def definition(self, qualified: str) -> Definition | None:
         """The function or class that a qualified name stands for, in another file of the project."""
-        nodes = [binding.node for binding in self.bindings(qualified)]
-        return nodes[0] if len(nodes) == 1 and isinstance(nodes[0], (cst.FunctionDef, cst.ClassDef)) else None
+        bindings = self.bindings(qualified)
+        only = bindings[0].node if len(bindings) == 1 else None
+        return only if isinstance(only, cst.ClassDef) else self._names.function_of(bindings)
 
     def class_at(self, path: Path, name: str) -> cst.ClassDef | None:
         """The class of some name at the top of a file of the project, whether this file imports it or not.

@@ -35,7 +35,7 @@ _MEASURES = frozenset(
     "square histc tolist item".split()
 )
 _PASSES = frozenset(
-    "detach clone float double half to cpu cuda view reshape flatten contiguous squeeze unsqueeze ravel stack cat hstack vstack "
+    "detach clone requires_grad_ float double half to cpu cuda view reshape flatten contiguous squeeze unsqueeze ravel stack cat hstack vstack "
     "concat sum max min abs sqrt list tuple sorted tensor as_tensor array asarray round zip enumerate reversed fsum numpy any "
     "all mean dict get values items int square pow".split()
 )
@@ -153,7 +153,8 @@ class Readings:
 
     def _result(self, call: cst.Call, name: str, use: _Use) -> _Step:
         """What follows from the call of a function on a value, or of a method of it."""
-        if vocabulary.FINITE.search(name) or (name.endswith("_") and name != "_"):
+        in_place = name.endswith("_") and name != "_" and name not in _PASSES
+        if vocabulary.FINITE.search(name) or in_place:
             return _NOTHING
         if use.at is None and name in _MEASURES:
             return _Step((_Use(call, call),))

@@ -422,3 +422,27 @@ def test_a_script_in_a_package_does_not_hide_what_python_brings(tmp_path: Path) 
     main += "if __name__ == '__main__':\n    train(*load())\n"
     root = project(tmp_path, inner_init="", inner_queue=HELPERS, inner_train=main)
     assert codes(root, "inner/train.py") == []
+
+
+def test_a_function_is_called_by_another_name_of_it(tmp_path: Path) -> None:
+    steps = """
+        def step_and_clear(optimizer, scaler):
+            scaler.step(optimizer)
+            optimizer.zero_grad()
+
+        optimizer_step = step_and_clear
+    """
+    train = """
+        import torch
+        from steps import optimizer_step
+
+        def train(model, loader, optimizer, criterion):
+            scaler = torch.amp.GradScaler("cuda")
+            for images, targets in loader:
+                loss = criterion(model(images), targets)
+                scaler.scale(loss).backward()
+                optimizer_step(optimizer, scaler)
+    """
+    assert codes(project(tmp_path, steps=steps, train=train), "train.py") == ["AMP105"]
+    chosen = steps + "        if careful:\n            optimizer_step = None\n"
+    assert codes(project(tmp_path, steps=chosen, train=train), "train.py") == []

@@ -74,3 +74,45 @@ def test_names_of_the_other_file_are_not_those_of_this_one(tmp_path: Path) -> No
     (tmp_path / "base.py").write_text(base)
     root = project(tmp_path, train=MODEL.format(body=body) + "\n    HIGHEST = 1000.0\n")
     assert "AMP301" not in codes(root, "train.py")
+
+
+STEREO = """
+    from torch import nn
+    from torch.amp import autocast
+
+    class Backbone(nn.Module):
+        def __init__(self, args):
+            super().__init__()
+            self.args = args
+
+        def features(self, images):
+            return images.flatten(1)
+
+    class Model(Backbone):
+        def forward(self, images):
+            return self.volumes(self.features(images))
+
+        def volumes(self, features):
+            with autocast("cuda", enabled=self.args.amp):
+                return features.abs()
+"""
+WITHOUT_UPDATE = """
+    import torch
+    from model import Model
+
+    def train(args, loader, criterion):
+        model = Model(args).cuda()
+        optimizer = torch.optim.Adam(model.parameters())
+        scaler = torch.amp.GradScaler("cuda", enabled=args.amp)
+        for images, targets in loader:
+            optimizer.zero_grad()
+            loss = criterion(model(images), targets)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+"""
+
+
+def test_all_methods_of_a_class_are_known_whose_base_stands_beside_it(tmp_path: Path) -> None:
+    assert codes(project(tmp_path, model=STEREO, train=WITHOUT_UPDATE), "train.py") == ["AMP105"]
+    unknown = STEREO.replace("Model(Backbone)", "Model(library.Backbone)")
+    assert codes(project(tmp_path, model=unknown, train=WITHOUT_UPDATE), "train.py") == []

@@ -132,8 +132,11 @@ class _Builder:
         then, orelse = event_graph.last_jump(node.then), event_graph.last_jump(node.orelse)
         away = bool(then) if bool(then) != bool(orelse) else None
         self._branches += 1
-        beyond = any(event_graph.decides_beyond(side, self._flags) for side in (node.then, node.orelse))
-        step = Ask(node.condition, away, None if beyond else self._branches, "" if away is None else then or orelse)
+        beyond = event_graph.ways_beyond(node.then, self._flags) | event_graph.ways_beyond(node.orelse, self._flags)
+        jump = then or orelse if away is not None else ""
+        if away is None and beyond == {"break"}:  # a condition inside may end the loop, and nothing else
+            jump = "break"
+        step = Ask(node.condition, away, None if beyond else self._branches, jump)
         ask = self.add(step)
         after = Block(Join(step), self._loops)
         for side in (node.then, node.orelse):

@@ -15,7 +15,16 @@ from dataclasses import dataclass, replace
 from amplint.hazards.entry_points import Entry
 from amplint.lowering.graph_tools import events_in
 from amplint.model.event_graph import MOMENTS, Call, Function, Node, Test
-from amplint.model.events import Assign, AutocastEnter, AutocastExit, Event, Leave, OptimizerStep, ScalerStep
+from amplint.model.events import (
+    Assign,
+    AutocastEnter,
+    AutocastExit,
+    Event,
+    Leave,
+    OptimizerStep,
+    ScalerStep,
+    SchedulerStep,
+)
 from amplint.model.exploration.activations import Activation
 from amplint.model.exploration.branch_decisions import Asking, Conditions
 from amplint.model.exploration.call_references import MAX_DEPTH, RETURN, Frame
@@ -108,6 +117,9 @@ class Walk(GraphRunner):
         self.entry, self.decisions, self.world = entry, decisions, world
         self.prelude, self.rounds = prelude, rounds or Rounds()
         self.events: list[Event] = []
+        self.schedules_of_steps = set[int]()
+        """The sites at which schedules advance in the very loop in which the step before was taken."""
+        self._step_loops: tuple[int, ...] | None = None
         self._regions: list[ExitStack] = []
         self._trains: dict[int, bool] = {}
         self._seen = Summary()
@@ -169,7 +181,12 @@ class Walk(GraphRunner):
     # -- events ----------------------------------------------------------------------------------------------------
 
     def _happen(self, block: Block, states: list[PathState], run: Run) -> list[PathState]:
-        self._tell(run.activation.event(block))
+        event, loops = run.activation.event(block), run.activation.at(block).loops
+        self._tell(event)
+        if _is_step(event):
+            self._step_loops = loops
+        elif isinstance(event, SchedulerStep) and loops == self._step_loops:
+            self.schedules_of_steps.add(event.site)
         return super()._happen(block, states, run)
 
     def _tell(self, event: Event) -> None:

@@ -124,7 +124,7 @@ class Trial:
         setup = TrainingSetup(
             problem(self.device), walk.entry.objects, rounds, feeds, clipped, self._cleared, self.unit
         )
-        reference = ReferenceRun(setup, Intent.of(walk.events), _rightly_skipped(after))
+        reference = ReferenceRun(setup, Intent.of(walk.events, walk.schedules_of_steps), _rightly_skipped(after))
         return Trio(before, after, _run(walk, reference, rounds))
 
     def _amp(

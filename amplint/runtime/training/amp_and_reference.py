@@ -158,12 +158,15 @@ class ReferenceRun(Training):
                 super().clear(each)
 
     def _advance_once(self, event: events.SchedulerStep) -> None:
-        """Advance, unless all steps were skipped since a schedule of this optimizer last had a turn."""
+        """Advance, unless all steps were skipped in this iteration, or since a schedule of this optimizer last had a turn."""
         owner = self.owner(event.scheduler)
         steps = [step for step in self.record.steps if step.optimizer == owner]
         turns = self._turns.setdefault(owner, {})
         is_again = turns.get(event.scheduler) == len(steps)
-        recent = steps[max((turn for turn in turns.values() if turn < len(steps)), default=0) :]
+        if event.site in self._intent.schedules_of_steps:
+            recent = [step for step in steps if step.round == self.rounds.of(owner)]
+        else:
+            recent = steps[max((turn for turn in turns.values() if turn < len(steps)), default=0) :]
         if is_again or not recent or any(step.gradient is not None for step in recent):
             self.advance(event.scheduler)
         turns[event.scheduler] = len(steps)

@@ -189,20 +189,28 @@ class Intent:
         repeated_clips: the clips, by their number, that are made again before the step.
         early_clears: the clearings, by their number, that are meant for after the step.
         scalers: the scalers of each optimizer; nothing where one of them scales no loss, and the path mixes them up.
+        schedules_of_steps: the sites at which a schedule goes by the step of its own iteration, whatever came before.
     """
 
     steps: Mapping[tuple[str, int], int]
     repeated_clips: frozenset[int]
     early_clears: frozenset[int]
     scalers: Mapping[str, frozenset[str]]
+    schedules_of_steps: frozenset[int]
 
     @classmethod
-    def of(cls, events: Sequence[Event]) -> Intent:
+    def of(cls, events: Sequence[Event], schedules_of_steps: Iterable[int]) -> Intent:
         """What was meant by the events of a path."""
         scalers = scalers_of(events)
         scaling = {event.scaler for event in events if isinstance(event, Scale)}
         is_plain = all(each <= scaling for each in scalers.values())
-        return cls(_step_counts(events), _repeated_clips(events), _early_clears(events), scalers if is_plain else {})
+        return cls(
+            _step_counts(events),
+            _repeated_clips(events),
+            _early_clears(events),
+            scalers if is_plain else {},
+            frozenset(schedules_of_steps),
+        )
 
 
 def _step_counts(events: Iterable[Event]) -> dict[tuple[str, int], int]:
