@@ -15,8 +15,10 @@ from amplint.model import vocabulary
 from amplint.model.records import frozen
 from amplint.syntax.access_paths import path_of
 
-_OPTIMIZES = re.compile(r"optimi[sz]e|train|step|backward")
+_OPTIMIZES = re.compile(r"optimi[sz]e|train|step|backward|update")
 """What a method is called that runs one step of a training."""
+_ADVANCES = re.compile(r"learning_rate|lr|sched")
+"""What a method is called that advances schedules."""
 _LOOPS = (cst.For, cst.While, cst.FunctionDef, cst.Lambda)
 
 
@@ -39,13 +41,14 @@ class DrivenObjects:
     @cached_property
     def found(self) -> tuple[DrivenObject, ...]:
         """One for each call that advances, in source order, where nothing in the loop asks whether the step was taken."""
-        pairs = (pair for name in sorted(vocabulary.DRIVES) for pair in self._flow.methods(name))
+        names = sorted(filter(_ADVANCES.search, vocabulary.DRIVES))
+        pairs = (pair for name in names for pair in self._flow.methods(name))
         driven = [each for call, owner in pairs for each in self._driven(call, owner)]
         return tuple(sorted(driven, key=lambda each: self._tree.order(each.advance)))
 
     def _driven(self, advance: cst.Call, owner: cst.BaseExpression) -> Iterator[DrivenObject]:
         loop, path, name = self._tree.enclosing(advance, *_LOOPS), path_of(owner), _method(advance)
-        if _OPTIMIZES.search(name) or path in ("", "self") or not isinstance(loop, (cst.For, cst.While)):
+        if path in ("", "self") or not isinstance(loop, (cst.For, cst.While)):
             return
         if self._objects.class_of(owner) is not None or any(map(ASKS.search, self._tree.words(loop))):
             return
@@ -57,7 +60,9 @@ class DrivenObjects:
         """Whether a call has the object of a path step, once in each iteration of a loop."""
         if not isinstance(call.func, cst.Attribute) or path_of(call.func.value) != path:
             return False
-        return _OPTIMIZES.search(_method(call)) is not None and self._tree.enclosing(call, *_LOOPS) is loop
+        name = _method(call)
+        steps = _OPTIMIZES.search(name) is not None and _ADVANCES.search(name) is None
+        return steps and self._tree.enclosing(call, *_LOOPS) is loop
 
 
 def _method(call: cst.Call) -> str:

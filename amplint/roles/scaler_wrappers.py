@@ -85,7 +85,7 @@ class ScalerWrappers:
             info: the class.
             attribute: the name of the attribute.
         """
-        made = [self._roles.made_by(value) for value in info.values(attribute)]
+        made = [self._roles.made_by(side) for value in info.values(attribute) for side in sides_of(value)]
         return any(
             facts is not None and facts.role == "scaler" and facts.made and facts.enabled != "no" for facts in made
         )

@@ -104,3 +104,23 @@ def test_schedules_of_an_object_that_a_factory_makes(
     script = MADE_ELSEWHERE.format(inside=inside, behind=behind)
     root = project(tmp_path, models_net=model, factory=FACTORY, script=script)
     assert found_in(root, select=("AMP107",)) == {*rows}
+
+
+def test_an_object_of_one_of_two_classes(tmp_path: Path) -> None:
+    """Which of them it is, and whether it has a scaler, settings say."""
+    model = MODEL.replace("optimize_parameters", "update").replace(
+        "def __init__(self, net)", "def __init__(self, net, amp)"
+    )
+    made = model.replace('GradScaler("cuda")', 'GradScaler("cuda") if amp else None')
+    other = made.replace("import torch\n", "").replace("class Model", "class OtherModel")
+    script = (
+        SCRIPT.replace("import Model", "import Model, OtherModel")
+        .replace("(loader, epochs)", "(loader, epochs, net, plain, amp)")
+        .replace(
+            "    model = Model(torch.nn.Conv2d(3, 3, 3))\n",
+            "    if plain:\n        model = Model(net, amp)\n    else:\n        model = OtherModel(net, amp)\n",
+        )
+        .replace("optimize_parameters", "update")
+    )
+    root = project(tmp_path, model=made + other, script=script.format(inside=IN_TURN, behind="pass"))
+    assert found_in(root, select=("AMP107",)) == {"script.py:14 AMP107"}
