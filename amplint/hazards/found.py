@@ -92,12 +92,15 @@ class Found:
 
     @property
     def scaler_name(self) -> str:
-        """The scaler as the author of this file writes it: also `state["scaler"]`, and `amp_state.scaler` of another module."""
+        """The scaler as the author of this file writes it: also `state["scaler"]`, `amp_state.scaler` of another module, and a
+        property or a method that gives it back."""
         name = self.hazard.scaler_name
         abroad = ":" in self.hazard.scaler.removeprefix(GLOBAL)
-        calls = self.calls(Scale, Unscale, ScalerStep, ScalerUpdate) if abroad or "[" in name else ()
+        calls = self.calls(Scale, Unscale, ScalerStep, ScalerUpdate)
         receivers = [call.func.value for call in calls if isinstance(call.func, cst.Attribute)]
         mine = [each for each in receivers if self.program.tree.root(each) is self.program.tree.module]
+        if not (abroad or "[" in name):
+            mine = [each for each in mine if self.program.getters.behind(each) is not None]
         fits = (each for each in mine if abroad or path_of(each) == name or self._is_at_home(each))
         return next(map(self.program.tree.text, fits), name)
 

@@ -58,7 +58,7 @@ class BackwardReader:
             call: the call.
             func: what is called.
         """
-        role = self._scope.roles.of(func.value).role
+        role = self._scope.facts(func.value).role
         other = role in ("framework", "optimizer", "scaler") or path_of(func.value) in ("self", "ctx", "cls")
         positional = [arg for arg in call.args if arg.keyword is None and arg.star != "**"]
         if other and len(positional) == 1 and self._is_scaled(positional[0].value):
@@ -75,7 +75,7 @@ class BackwardReader:
             or made.func.attr.value != "scale"
         ):
             return False
-        return self._scope.roles.of(made.func.value).role == "scaler"
+        return self._scope.facts(made.func.value).role == "scaler"
 
     def propagate(
         self, call: cst.Call, loss: cst.BaseExpression | None, gradient: cst.BaseExpression | None

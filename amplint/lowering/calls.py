@@ -93,7 +93,7 @@ class CallReader:
             case cst.Call(
                 func=cst.Name("map"),
                 args=[cst.Arg(value=cst.Attribute(scaler, cst.Name("scale"))), cst.Arg(value=values)],
-            ) if self._roles.of(scaler).role == "scaler":
+            ) if self._scope.facts(scaler).role == "scaler":
                 return self._scaled(call, scaler, values)
         self._use(call)
         self._functions.called_back(call)
@@ -135,7 +135,7 @@ class CallReader:
     def _on_scale(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
         if (entered := self._into_own_scaler(call, func)) is not None:
             return entered | Provenance(("?",))  # multiplied by a constant, it is scaled as well
-        if self._roles.of(func.value).role != "scaler" or len(call.args) != 1:
+        if self._scope.facts(func.value).role != "scaler" or len(call.args) != 1:
             # Whatever it is, it may be another library's scaler.
             return self._unknown.read(call) | Provenance(("?",)) if len(call.args) == 1 else None
         return self._scaled(call, func.value, call.args[0].value)
@@ -148,7 +148,7 @@ class CallReader:
 
     def _into_own_scaler(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
         """Enter a method of a class of the author's own that is used like a scaler; None for torch's scaler."""
-        return None if self._roles.of(func.value).made else self._functions.enter(call)
+        return None if self._scope.facts(func.value).made else self._functions.enter(call)
 
     def _on_unscale(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
         if (entered := self._into_own_scaler(call, func)) is not None:
@@ -159,7 +159,7 @@ class CallReader:
     def _on_update(self, call: cst.Call, func: cst.Attribute) -> Provenance | None:
         if (entered := self._into_own_scaler(call, func)) is not None:
             return entered
-        if self._roles.of(func.value).role != "scaler":
+        if self._scope.facts(func.value).role != "scaler":
             return None
         given = any(self._scope.program.tree.text(arg.value) != "None" for arg in call.args)
         return self._builder.told(ScalerUpdate(self._site(call), self._ref(func.value), given))

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.lowering.getters import GivenBack
 from amplint.lowering.program import Program
 from amplint.model.events import GLOBAL, ObjectFacts
 from amplint.model.records import changed
@@ -71,7 +72,7 @@ class FunctionScope:
                 return self._noted(node, path) + tail
             seen.add(root)
             node, path, tail = value, path_of(value), path[len(root) :] + tail
-        return ""
+        return self._noted(node, "")
 
     def _element(self, node: cst.BaseExpression) -> cst.BaseExpression:
         """The object of interest that an element by its number is, where a local name holds a short display; else the node."""
@@ -100,7 +101,11 @@ class FunctionScope:
 
     def _noted(self, node: cst.BaseExpression, path: str) -> str:
         """The reference of an access path; what is known of its object is kept."""
-        facts, reference = self.roles.of(node), self.qualify(path)
+        facts, given = self._behind(node)
+        path = given.path if given is not None else path
+        if not path:
+            return ""
+        reference = self.qualify(path)
         if facts.role in OBJECTS and picked_by(node) in self.picking:
             reference = reference.rpartition("[")[0] + ELEMENT
         if facts.role and reference.startswith(GLOBAL):
@@ -109,6 +114,23 @@ class FunctionScope:
             owners = tuple(self.qualify(owner) for owner in facts.owners if owner)
             self.objects[reference] = changed(facts, owners=owners, owned=facts.role == "scaler" and self.opaque)
         return reference
+
+    def facts(self, node: cst.BaseExpression) -> ObjectFacts:
+        """What is known of the object that an expression names, also by a getter (`trainer.get_optimizer()`).
+
+        Args:
+            node: the expression.
+        """
+        return self._behind(node)[0]
+
+    def _behind(self, node: cst.BaseExpression) -> tuple[ObjectFacts, GivenBack | None]:
+        """What is known of an object, and the attribute that holds it, where a getter is named."""
+        facts = self.roles.of(node)
+        given = self.program.getters.behind(node) if facts.role in OBJECTS or type(node) is cst.Call else None
+        if given is None:
+            return facts, None
+        facts, home = self.roles.of(given.attribute), given.path.removesuffix(path_of(given.attribute).removeprefix("self"))
+        return changed(facts, owners=tuple(home + owner.removeprefix("self") for owner in facts.owners)), given
 
     def definition(self, name: cst.Name) -> cst.BaseExpression | None:
         """The only value that a local name is ever assigned."""

@@ -55,7 +55,7 @@ class GradientReader:
             func: what is called.
         """
         arguments(self._read, call)
-        role = self._scope.roles.of(func.value).role
+        role = self._scope.facts(func.value).role
         if role == "framework" or not vocabulary.HAS_MODEL.search(path_of(func.value)):
             self._escape(call)
         else:

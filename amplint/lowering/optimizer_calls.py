@@ -45,7 +45,7 @@ class OptimizerCalls:
         """
         if isinstance(func.value, cst.Call):
             return None
-        is_optimizer = self._roles.of(func.value).role == "optimizer"
+        is_optimizer = self._scope.facts(func.value).role == "optimizer"
         if is_optimizer and self._clears_inside(call) and (entered := self._functions.enter(call)) is not None:
             return entered
         owner = self._ref(func.value)
@@ -61,14 +61,14 @@ class OptimizerCalls:
             call: the call.
             func: its method.
         """
-        facts = self._roles.of(func.value)
+        facts = self._scope.facts(func.value)
         bare = schedules.is_given_nothing(call, self._program.tree, self._program.flow)
         if facts.role == "scheduler" and facts.maker and bare:
             return self._builder.told(SchedulerStep(self._site(call), self._ref(func.value)))
         own_step = facts.role == "optimizer" and self._is_optimizers_own(call)
         if not own_step and (entered := self._functions.enter(call)) is not None:
             return entered
-        role = self._roles.of(func.value).role
+        role = self._scope.facts(func.value).role
         if role == "scaler" and call.args:
             arguments(self._read, call, but=1)
             optimizer = self._ref(call.args[0].value)
@@ -93,7 +93,7 @@ class OptimizerCalls:
             func: its method.
         """
         scales = _SCALER.search(self._program.tree.source.text) is not None
-        if scales or self._roles.of(func.value).role != "optimizer":
+        if scales or self._scope.facts(func.value).role != "optimizer":
             return None
         return self._builder.told(OptimizerStep(self._site(call), self._ref(func.value)))
 

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.lowering.getters import Getters
 from amplint.lowering.scaler_switches import ScalerSwitches
 from amplint.model.events import GLOBAL
 from amplint.model.references import site_text
@@ -65,6 +66,7 @@ class Program:
         self.roles = Roles(tree, names, classes, contexts, self.flow)
         self.loss_scales = LossScales(tree, self.roles)
         self.callees = Callees(tree, names, classes, imports, self.roles, self.enter)
+        self.getters = Getters(classes, self.callees.objects)
         self.switches = ScalerSwitches(tree, self.roles, classes, self.callees.objects)
         self.places: list[cst.CSTNode] = []
         self._sites: dict[int, int] = {}

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import libcst as cst
+
 from amplint.model.events import (
     Assign,
     AutocastEnter,
@@ -123,9 +125,16 @@ class Side:
         return frozenset(reference(each).written for each in found if each)
 
     def is_event(self, call: ast.Call) -> bool:
-        """Whether a call is an event on the path, or only asks a scaler."""
+        """Whether a call is an event on the path, or only asks a scaler, or for an attribute (`trainer.get_optimizer()`)."""
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        return name in ASKING or (call.lineno, ast.unparse(call)) in self.called
+        return name in ASKING or not {(call.lineno, ast.unparse(call))}.isdisjoint(self.called | self._getters)
+
+    @cached_property
+    def _getters(self) -> frozenset[tuple[int, str]]:
+        """The calls that do nothing but give back an attribute: row, and text without layout."""
+        program = self.file.analysis.program
+        found = [each for each in program.tree.find(cst.Call) if program.getters.behind(each) is not None]
+        return frozenset((program.tree.range(each).start.row, _plain(program.tree.text(each))) for each in found)
 
 
 def _plain(text: str) -> str:
