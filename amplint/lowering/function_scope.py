@@ -129,7 +129,10 @@ class FunctionScope:
         given = self.program.getters.behind(node) if facts.role in OBJECTS or type(node) is cst.Call else None
         if given is None:
             return facts, None
-        facts, home = self.roles.of(given.attribute), given.path.removesuffix(path_of(given.attribute).removeprefix("self"))
+        facts, home = (
+            self.roles.of(given.attribute),
+            given.path.removesuffix(path_of(given.attribute).removeprefix("self")),
+        )
         return changed(facts, owners=tuple(home + owner.removeprefix("self") for owner in facts.owners)), given
 
     def definition(self, name: cst.Name) -> cst.BaseExpression | None:

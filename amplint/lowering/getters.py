@@ -72,7 +72,9 @@ def _given_back(method: cst.FunctionDef) -> cst.BaseExpression | None:
     """The attribute of `self` that a method gives back, if it does nothing else."""
     lines = method.body.body if isinstance(method.body, cst.IndentedBlock) else ()
     statements = [small for line in lines if isinstance(line, cst.SimpleStatementLine) for small in line.body]
-    done = [each for each in statements if not (isinstance(each, cst.Expr) and isinstance(each.value, cst.SimpleString))]
+    done = [
+        each for each in statements if not (isinstance(each, cst.Expr) and isinstance(each.value, cst.SimpleString))
+    ]
     returned = done[0].value if len(done) == 1 and isinstance(done[0], cst.Return) else None
     if returned is None or len(statements) != len(lines) or not path_of(returned).startswith("self."):
         return None

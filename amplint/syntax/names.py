@@ -155,12 +155,10 @@ class Names:
         `step = careful_step` makes another name of a function, through which it is called.
         """
         for _ in range(_MAX_ALIASES):
-            only = bindings[0] if len(bindings) == 1 else None
-            if only is None or type(only.node) is cst.FunctionDef:
-                return only.node if only is not None else None
-            if type(only.value) is not cst.Name:
-                break
-            bindings = self.bindings(only.value.value, only.value)
+            node, value = (bindings[0].node, bindings[0].value) if len(bindings) == 1 else (None, None)
+            if type(node) is cst.FunctionDef or type(value) is not cst.Name:
+                return node if type(node) is cst.FunctionDef else None
+            bindings = self.bindings(value.value, value)
         return None
 
     def from_stars(self, node: cst.Name) -> list[str]:
