@@ -36,8 +36,8 @@ _MEASURES = frozenset(
 )
 _PASSES = frozenset(
     "detach clone requires_grad_ float double half to cpu cuda view reshape flatten contiguous squeeze unsqueeze ravel stack cat "
-    "hstack vstack concat sum max min abs sqrt list tuple sorted tensor as_tensor array asarray round zip enumerate reversed fsum numpy "
-    "any all mean dict get values items int square pow".split()
+    "hstack vstack concat sum max min abs sqrt list tuple sorted tensor as_tensor array asarray round zip enumerate reversed "
+    "fsum numpy any all mean dict get values items int square pow".split()
 )
 _NOT_SHOWN = frozenset({"len", "isinstance", "hasattr", "all_reduce", "reduce"})
 _CHANGES_GRADIENTS = re.compile(r"clip_grad|_foreach_mul_|_foreach_div_")
