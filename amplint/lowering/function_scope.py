@@ -63,7 +63,7 @@ class FunctionScope:
 
     def ref(self, node: cst.BaseExpression) -> str:
         """The reference that an expression names; empty for none."""
-        node = self._element(node)
+        node = self._as_given(self._element(node))
         path, tail, seen = path_of(node), "", set[str]()
         while path:
             root = path.partition(".")[0].partition("[")[0]
@@ -87,6 +87,14 @@ class FunctionScope:
             return node
         named = elements[index.evaluated_value].value
         return named if path_of(named) and self.is_object(named) else node
+
+    def _as_given(self, node: cst.BaseExpression) -> cst.BaseExpression:
+        """The local name that an attribute of a local object stands for, if its constructor was given it; else the node."""
+        made = self.definition(node.value) if type(node) is cst.Attribute and type(node.value) is cst.Name else None
+        if type(node) is not cst.Attribute or type(made) is not cst.Call or any(self.roles.values(node)):
+            return node
+        given = self.program.kept_arguments.behind(node.attr.value, made)
+        return given if type(given) is cst.Name and len(self.bound.get(given.value, ())) == 1 else node
 
     def is_object(self, node: cst.BaseExpression) -> bool:
         """Whether an expression names an optimizer, a scaler or a schedule."""
@@ -125,6 +133,7 @@ class FunctionScope:
 
     def _behind(self, node: cst.BaseExpression) -> tuple[ObjectFacts, GivenBack | None]:
         """What is known of an object, and the attribute that holds it, where a getter is named."""
+        node = self._as_given(node)
         facts = self.roles.of(node)
         given = self.program.getters.behind(node) if facts.role in OBJECTS or type(node) is cst.Call else None
         if given is None:

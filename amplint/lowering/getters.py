@@ -7,8 +7,10 @@ import libcst as cst
 from amplint.model.records import frozen
 from amplint.roles.object_classes import ObjectClasses
 from amplint.syntax.access_paths import path_of
+from amplint.syntax.bindings import targets
 from amplint.syntax.classes import Classes
 from amplint.syntax.names import dotted
+from amplint.syntax.nodes import within
 
 _PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property"})
 _MAX_GETTERS = 4
@@ -69,13 +71,27 @@ def _is_property(method: cst.FunctionDef) -> bool:
 
 
 def _given_back(method: cst.FunctionDef) -> cst.BaseExpression | None:
-    """The attribute of `self` that a method gives back, if it does nothing else."""
+    """The attribute of `self` that a method gives back, if it does nothing else but to make it when it is asked for first."""
+    returned = [each.value for each in within(method.body) if isinstance(each, cst.Return)]
+    attribute = returned[-1] if returned else None
+    path = path_of(attribute) if attribute is not None else ""
     lines = method.body.body if isinstance(method.body, cst.IndentedBlock) else ()
-    statements = [small for line in lines if isinstance(line, cst.SimpleStatementLine) for small in line.body]
-    done = [
-        each for each in statements if not (isinstance(each, cst.Expr) and isinstance(each.value, cst.SimpleString))
-    ]
-    returned = done[0].value if len(done) == 1 and isinstance(done[0], cst.Return) else None
-    if returned is None or len(statements) != len(lines) or not path_of(returned).startswith("self."):
+    ends = bool(lines) and isinstance(lines[-1], cst.SimpleStatementLine) and isinstance(lines[-1].body[-1], cst.Return)
+    if attribute is None or not path.startswith("self.") or not ends:
         return None
-    return returned
+    statements = [
+        each for each in within(method.body) if isinstance(each, cst.BaseSmallStatement | cst.BaseCompoundStatement)
+    ]
+    return attribute if all(_only_makes(each, path) for each in statements) else None
+
+
+def _only_makes(statement: cst.CSTNode, path: str) -> bool:
+    """Whether a statement does nothing but make, or give back, the object of a path."""
+    match statement:
+        case cst.Return(value=cst.BaseExpression() as value):
+            return path_of(value) == path
+        case cst.Assign():
+            return [*map(path_of, targets(statement))] == [path]
+        case cst.Expr(value=cst.SimpleString()) | cst.If():
+            return True
+    return False

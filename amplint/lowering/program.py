@@ -9,6 +9,7 @@ from functools import cached_property
 import libcst as cst
 
 from amplint.lowering.getters import Getters
+from amplint.lowering.kept_arguments import KeptArguments
 from amplint.lowering.scaler_switches import ScalerSwitches
 from amplint.model.events import GLOBAL
 from amplint.model.references import site_text
@@ -66,6 +67,7 @@ class Program:
         self.roles = Roles(tree, names, classes, contexts, self.flow)
         self.loss_scales = LossScales(tree, self.roles)
         self.callees = Callees(tree, names, classes, imports, self.roles, self.enter)
+        self.kept_arguments = KeptArguments(tree, names, classes)
         self.getters = Getters(classes, self.callees.objects)
         self.switches = ScalerSwitches(tree, self.roles, classes, self.callees.objects)
         self.places: list[cst.CSTNode] = []

@@ -189,6 +189,9 @@ class Callees:
             parents = [info.method(method) for info in owner.bases]
             found = next((parent for parent in parents if parent is not None), None)
             return self._callee(found, "self") if found is not None else None
+        if owner is not None and path_of(base) == "cls":
+            found = owner.unbound(method)
+            return self._callee(found, "cls") if found is not None else None
         through = self._instance_method(base, (method,), path_of(base), abroad) or self._of_class(base, method, abroad)
         return through or (self._imported(func) if abroad else None)
 

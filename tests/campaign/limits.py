@@ -174,6 +174,14 @@ def scaler_of_other_settings(case: Case) -> bool:
 
 
 @limit
+def idle_scaler_by_a_flag(case: Case) -> bool:
+    """A flag enables a scaler and a region: that both are on while nothing is scaled, only a run shows."""
+    text = case.program.text
+    idle = re.search(r"GradScaler\([^)]*enabled=", text) is not None and "scaler.scale(" not in text
+    return case.kind == "fp16-without-scaler" and idle
+
+
+@limit
 def blind_gate(case: Case) -> bool:
     """A comparison of two scales counts as the question whether the step was skipped, whichever update lies between them."""
     return case.kind == "scheduler-not-gated" and "get_scale() >=" in case.around

@@ -226,6 +226,25 @@ def train(batches, amp):
             optimizer.step()
         optimizer.zero_grad()
 """,
+    "idle_scaler_by_a_flag": """import torch
+
+
+def train_one_epoch(model, optimizer, scaler, amp, batches):
+    for batch in batches:
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.float16, enabled=amp):
+            loss = model(batch).float().mean()
+        loss.backward()
+        optimizer.step()
+        scaler.update()
+
+
+def train(batches, amp):
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cpu", enabled=amp)
+    train_one_epoch(model, optimizer, scaler, amp, batches)
+""",
     "blind_gate": _MADE
     + """
     for batch in batches:

@@ -17,6 +17,7 @@ from lowered import file_of, found, graphs, in_loop, kinds
 
 from amplint.lowering.graph_tools import events_in
 from amplint.model.event_graph import Call
+from amplint.model.protocol.hazard import HazardKind
 from amplint.rule import File
 from amplint.syntax.tree import Tree
 
@@ -227,3 +228,29 @@ def test_found_on_both_sides_of_a_file_of_helpers() -> None:
     wrong = right.replace("scaler.unscale_(optimizer)\n", "")
     both = in_loop(right, before=before) + "\n" + in_loop(wrong).split("\n\n\n")[-1].replace("def train", "def other")
     assert [kind for _, kind in sorted(found(both))] == ["clip-before-unscale"]
+
+
+def test_a_class_method_calls_another_method_of_its_class() -> None:
+    code = """
+        import torch
+
+        class Engine:
+            @staticmethod
+            def clip(model):
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+
+            @classmethod
+            def step(cls, model, optimizer, scaler):
+                cls.clip(model)
+                scaler.step(optimizer)
+                scaler.update()
+
+        def train(loader, model, criterion):
+            optimizer = torch.optim.Adam(model.parameters())
+            scaler = torch.amp.GradScaler("cuda")
+            for data, target in loader:
+                optimizer.zero_grad()
+                scaler.scale(criterion(model(data), target)).backward()
+                Engine.step(model, optimizer, scaler)
+    """
+    assert found(code) == {(7, HazardKind.CLIP_BEFORE_UNSCALE)}

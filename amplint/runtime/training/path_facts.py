@@ -200,7 +200,12 @@ class Intent:
 
     @classmethod
     def of(cls, events: Sequence[Event], schedules_of_steps: Iterable[int]) -> Intent:
-        """What was meant by the events of a path."""
+        """What was meant by the events of a path.
+
+        Args:
+            events: what happens on it.
+            schedules_of_steps: see above.
+        """
         scalers = scalers_of(events)
         scaling = {event.scaler for event in events if isinstance(event, Scale)}
         is_plain = all(each <= scaling for each in scalers.values())
