@@ -50,6 +50,13 @@ def scaler_in_an_object(program: Planted) -> bool:
 
 
 @silent
+def scaler_of_bfloat16(program: Planted) -> bool:
+    """Of a scaler that scales nothing but bfloat16 another rule says that it is not needed: its state is none to keep (AMP118)."""
+    computed = frozenset(re.findall(r"torch\.(b?float16)", program.text))
+    return program.code == "AMP114" and computed == {"bfloat16"}
+
+
+@silent
 def update_elsewhere(program: Planted) -> bool:
     """Two readings of the scale are only compared to ask for a skipped step if an update stands between them in view."""
     between = re.search(r"scale_before = .*?\bif [^\n]*scale_before", program.text, re.DOTALL)

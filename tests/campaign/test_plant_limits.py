@@ -56,6 +56,22 @@ def train(batches):
         scaler.update()
 """,
     ),
+    "scaler_of_bfloat16": (
+        "AMP114",
+        """import io
+"""
+        + _MADE
+        + """
+    for batch in batches:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=amp):
+            loss = model(batch).float().mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    torch.save(optimizer.state_dict(), io.BytesIO())  # AMP114
+""",
+    ),
     "scaler_in_an_object": (
         "AMP115",
         """import torch

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import torch
 
 from ..code import Block, Line
@@ -201,7 +203,7 @@ def cross_entropy(scene: Scene) -> None:
     scene.slots.inside.append(f"out = {model}(batch).clamp(-5, 5).nan_to_num()")
     if name != "island" and scene.chance(25):
         scene.slots.behind += [
-            line if not isinstance(line, str) else line.replace("(out)", "(out.float())") for line in lines
+            line if not isinstance(line, str) else re.sub(r"\(out\b(?!\.)", "(out.float()", line) for line in lines
         ]
     else:
         scene.slots.inside += lines
