@@ -51,7 +51,7 @@ def scaler_in_an_object(program: Planted) -> bool:
 
 @silent
 def scaler_of_bfloat16(program: Planted) -> bool:
-    """Of a scaler that scales nothing but bfloat16 another rule says that it is not needed: its state is none to keep (AMP118)."""
+    """Of a scaler that scales nothing but bfloat16 AMP118 says that it is not needed: its state is none to keep."""
     computed = frozenset(re.findall(r"torch\.(b?float16)", program.text))
     return program.code == "AMP114" and computed == {"bfloat16"}
 
