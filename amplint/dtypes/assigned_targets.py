@@ -83,12 +83,17 @@ class AssignedTargets(Operators, ABC):
         value = self.evaluate(node, frame)
         if isinstance(value, Items):
             return joined(value.items)
-        return value if isinstance(value, Tensor) or self._stands_for_many(value, frame) else UNKNOWN
+        return value if isinstance(value, Tensor) or self.stands_for_many(value, frame) else UNKNOWN
 
-    def _stands_for_many(self, value: Value, frame: StackFrame) -> bool:
-        """Whether a value that is iterated over is one of the modules or functions that a comprehension has made."""
+    def stands_for_many(self, value: Value, frame: StackFrame) -> bool:
+        """Whether a value that is iterated over is one of the modules or functions that a comprehension has made.
+
+        Args:
+            value: the value.
+            frame: where evaluation stands.
+        """
         if isinstance(value, Choice):
-            return all(self._stands_for_many(option, frame) for option in value.options)
+            return all(self.stands_for_many(option, frame) for option in value.options)
         if isinstance(value, Instance):
             return isinstance(self.attribute_of(value, "forward", frame), Closure)
         return isinstance(value, (Layer, Closure))

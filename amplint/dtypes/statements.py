@@ -24,6 +24,7 @@ from amplint.dtypes.values import (
 )
 from amplint.model.events import NO_GRAD, Region
 from amplint.syntax.entered_contexts import entered_by, left_behind, may_enter
+from amplint.syntax.nodes import within
 
 _BLOCKS = (cst.If, cst.For, cst.While, cst.With, cst.Try, cst.TryStar, cst.Match, cst.FunctionDef)
 _ASKING = frozenset({cst.Comparison, cst.Call, cst.UnaryOperation, cst.BooleanOperation})
@@ -204,20 +205,38 @@ class Statements(Calls):
         return [*idle] if trains else []
 
     def _loop(self, node: cst.For | cst.While, frame: StackFrame) -> None:
-        around = frame.regions
-        for _ in range(2):
+        around, surely = frame.regions, False
+        for turn in range(2):
             before = dict(frame.variables)
             if isinstance(node, cst.For):
-                self.assign(node.target, self.element(node.iter, frame), frame)
+                element = self.element(node.iter, frame)
+                surely = self._surely_runs(node, element, frame)
+                self.assign(node.target, element, frame)
             else:
                 self.evaluate(node.test, frame)
             self.run(node.body, frame)
             frame.regions = around
-            frame.merge(before, [(before, True), (frame.variables, True)])
+            if not (surely and frame.alive and turn == 0):  # else the next turn begins where this one has ended
+                frame.merge(before, [(before, True), (frame.variables, True)])
             if frame.variables == before:
                 break
         if node.orelse is not None:
             self.run(node.orelse.body, frame)
+
+    def _surely_runs(self, loop: cst.For, element: Value, frame: StackFrame) -> bool:
+        """Whether the body of a loop runs as a whole, once at least: a model that keeps a list of modules has something in it."""
+        jumps = any(isinstance(each, (cst.Break, cst.Continue)) for each in within(loop.body))
+        if jumps or any(isinstance(each, cst.Slice) for each in within(loop.iter)):
+            return False
+        match loop.iter:
+            case cst.Call(
+                func=cst.Name("range"), args=[cst.Arg(value=cst.Call(func=cst.Name("len"), args=[cst.Arg(value=counted)]))]
+            ):
+                element = self.element(counted, frame)
+            case cst.Call(func=cst.Name("range"), args=[cst.Arg(value=cst.Integer(value=times))]):
+                return times != "0"
+        parts = element.items if isinstance(element, Items) else (element,)
+        return any(self.stands_for_many(each, frame) for each in parts)
 
     def _with(self, node: cst.With, frame: StackFrame) -> None:
         outside = frame.regions
@@ -249,3 +268,4 @@ class Statements(Calls):
             alive, frame.alive = frame.alive, True
             self.run(node.finalbody.body, frame)
             frame.alive = alive and frame.alive
+

@@ -195,4 +195,4 @@ class ValueParts(AssignedTargets, ABC):
         if isinstance(base, Items):
             position = self.evaluate(index.value, frame) if isinstance(index, cst.Index) else None
             return item(base, position)
-        return base if isinstance(base, Tensor) or self._stands_for_many(base, frame) else UNKNOWN
+        return base if isinstance(base, Tensor) or self.stands_for_many(base, frame) else UNKNOWN
