@@ -6,7 +6,7 @@ import re
 
 import libcst as cst
 
-from amplint.dtypes import containers
+from amplint.dtypes import containers, derived_layers
 from amplint.dtypes.frames import StackFrame
 from amplint.dtypes.literals import joined, spelled_number
 from amplint.dtypes.module_calls import ModuleCalls
@@ -33,7 +33,7 @@ from amplint.model import vocabulary
 from amplint.model.records import changed
 from amplint.model.torch import layers, precision
 from amplint.model.torch.operators import OPERATORS
-from amplint.syntax.class_info import ClassInfo, is_only_announced
+from amplint.syntax.class_info import is_only_announced
 from amplint.syntax.names import dotted
 from amplint.syntax.option_tests import excluded
 
@@ -83,7 +83,8 @@ class Calls(ModuleCalls):
 
     def _made_record(self, arguments: Arguments) -> Value:
         """What `dict(...)` and its relatives make."""
-        given: list[tuple[str | None, Value]] = [(None, value) for value in arguments.values]
+        pairs = containers.listed(arguments.nodes[0], arguments.values[0]) if arguments.values else None
+        given = pairs if pairs is not None else [(None, value) for value in arguments.values]
         named = [(None if name == "*" else name, value) for name, value in arguments.keywords.items()]
         return containers.filled((*given, *named))
 
@@ -129,6 +130,8 @@ class Calls(ModuleCalls):
                 return longer
             return self.apply(base, node, name, arguments, frame) if name == "forward" else UNKNOWN
         if isinstance(base, Instance):
+            if name in ("add_module", "append") and self.classes.of(base.cls).method(name) is None:
+                derived_layers.add(base, self.classes.of(base.cls), arguments)
             return self.apply(self.attribute_of(base, name, frame), node, name, arguments, frame)
         if isinstance(base, Items) and (grown := self.grown(base, name, arguments)) is not None:
             self.replace(func.value, grown, frame)
@@ -153,6 +156,12 @@ class Calls(ModuleCalls):
         owner = self.classes.owner(node)
         above = owner.lineage[1:] if owner is not None else []
         method = next((info.methods[name] for info in above if name in info.methods), None)
+        if method is None and owner is not None and frame.this is not None:
+            if name == "__init__":
+                derived_layers.make(frame.this, owner, self.parts_of_chain(arguments))
+            layer = derived_layers.layer_behind(frame.this, owner) if name == "forward" else None
+            if layer is not None:
+                return self._forward(layer, node, arguments, frame)
         if method is None and not name.startswith("__"):  # a base of another file may have it
             return self._leave(no_result(*arguments.values), node, arguments, frame)
         if method is None or frame.this is None:
@@ -180,8 +189,9 @@ class Calls(ModuleCalls):
         if isinstance(value, Instance):
             info = self.classes.of(value.cls)
             method = info.method("__call__") or info.method("forward")
-            if method is None and (kind := _layer_derived_from(info)):
-                return self._forward(Layer(kind, value.cls), node, arguments, frame)
+            layer = derived_layers.layer_behind(value, info) if method is None else None
+            if layer is not None:
+                return self._forward(layer, node, arguments, frame)
             if method is None or is_only_announced(method):  # a subclass has it, in whichever file
                 return self._leave(no_result(*arguments.values), node, arguments, frame)
             loss = called if self.is_loss(called) else info.name
@@ -236,13 +246,6 @@ class Calls(ModuleCalls):
             return tensor.derived(node, half_at=node if tensor.half else None, through=through)
 
         return changed(result, through=through) if known is None else with_tensors(known, given_back)
-
-
-def _layer_derived_from(info: ClassInfo) -> str:
-    """The layer of PyTorch that an object of a class without a `forward` runs as; empty where any other base may have one."""
-    module, _, kind = next(iter(info.foreign_bases), "").rpartition(".")
-    is_layer = len(info.foreign_bases) == 1 and module == "torch.nn" and kind in layers.LAYERS
-    return kind if is_layer and not any("forward" in each.inert for each in info.lineage) else ""
 
 
 def _last_name(node: cst.BaseExpression) -> str:

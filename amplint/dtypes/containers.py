@@ -26,6 +26,24 @@ def text_key(node: cst.BaseExpression | None) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def listed(node: cst.BaseExpression | None, value: Value) -> list[tuple[str | None, Value]] | None:
+    """The keys and values of a list of pairs, `[("conv", nn.Conv2d(3, 8, 3)), ("act", nn.ReLU())]`; None where it is none.
+
+    Args:
+        node: the list.
+        value: what it holds.
+    """
+    shown = [each.value for each in node.elements] if isinstance(node, (cst.List, cst.Tuple)) else []
+    pairs = value.items if isinstance(value, Items) else ()
+    keys = [
+        text_key(each.elements[0].value) if isinstance(each, cst.Tuple) and len(each.elements) == 2 else None
+        for each in shown
+    ]
+    if not keys or len(keys) != len(pairs) or None in keys:
+        return None
+    return [(key, pair.items[1] if isinstance(pair, Items) else UNKNOWN) for key, pair in zip(keys, pairs)]
+
+
 def filled(parts: Iterable[tuple[str | None, Value]]) -> Record:
     """A dictionary.
 

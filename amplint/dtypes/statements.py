@@ -230,7 +230,8 @@ class Statements(Calls):
             return False
         match loop.iter:
             case cst.Call(
-                func=cst.Name("range"), args=[cst.Arg(value=cst.Call(func=cst.Name("len"), args=[cst.Arg(value=counted)]))]
+                func=cst.Name("range"),
+                args=[cst.Arg(value=cst.Call(func=cst.Name("len"), args=[cst.Arg(value=counted)]))],
             ):
                 element = self.element(counted, frame)
             case cst.Call(func=cst.Name("range"), args=[cst.Arg(value=cst.Integer(value=times))]):
@@ -268,4 +269,3 @@ class Statements(Calls):
             alive, frame.alive = frame.alive, True
             self.run(node.finalbody.body, frame)
             frame.alive = alive and frame.alive
-
