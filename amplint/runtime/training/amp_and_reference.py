@@ -164,7 +164,7 @@ class ReferenceRun(Training):
         turns = self._turns.setdefault(owner, {})
         is_again = turns.get(event.scheduler) == len(steps)
         if event.site in self._intent.schedules_of_steps:
-            recent = [step for step in steps if step.round == self.rounds.of(owner)]
+            recent = steps[-1:]
         else:
             recent = steps[max((turn for turn in turns.values() if turn < len(steps)), default=0) :]
         if is_again or not recent or any(step.gradient is not None for step in recent):
