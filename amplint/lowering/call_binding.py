@@ -83,12 +83,22 @@ def _collected(callee: Callee, call: cst.Call, caller: FunctionScope) -> Iterato
 def _kept(callee: Callee, caller: FunctionScope) -> Iterator[tuple[str, str]]:
     """The attributes that keep what the constructor of an object was given, with what the caller calls it."""
     info = caller.program.classes.instance_of(callee.made) if callee.made is not None else None
-    if info is None or callee.made is None:
+    init = info.method("__init__") if info is not None else None
+    if info is None or init is None or callee.made is None:
         return
-    for attribute in info.attributes:
-        given = caller.program.kept_arguments.behind(attribute, callee.made)
-        if given is not None and caller.names_the_same(given, callee.made) and (kept := caller.ref(given)):
-            yield f"self.{attribute}", kept
+    given = {
+        name: value
+        for name, value in _given(Callee(callee.key, init, ""), callee.made, caller)
+        if not isinstance(value, str) and caller.names_the_same(value, callee.made)
+    }
+    for attribute, values in info.attributes.items():
+        kept = values[0].value if len(values) == 1 and isinstance(values[0], cst.Name) else ""
+        if (
+            kept in given
+            and caller.program.tree.enclosing(values[0], cst.FunctionDef) is init
+            and caller.ref(given[kept])
+        ):
+            yield f"self.{attribute}", caller.ref(given[kept])
 
 
 def truths(callee: Callee, call: cst.Call, caller: FunctionScope) -> tuple[tuple[str, bool], ...]:
