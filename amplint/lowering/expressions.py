@@ -156,7 +156,15 @@ class ExpressionReader:
                 self.assign(element.value, value, at)
         elif is_reference(target) and (path := path_of(target)):
             numbers = number_in(of), number_added(at)
-            self._builder.assign(at, self._scope.qualify(path), value, self._truth(of), *numbers)
+            present = value.computes and self._is_none_elsewhere(target)
+            self._builder.assign(at, self._scope.qualify(path), value, self._truth(of), *numbers, present)
+
+    def _is_none_elsewhere(self, target: cst.BaseExpression) -> bool:
+        """Whether a local name is also assigned None, so that a test of it asks which of the two happened."""
+        if type(target) is not cst.Name:
+            return False
+        values = (each.value for each in self._scope.bound.get(target.value, ()))
+        return any(type(value) is cst.Name and value.value == "None" for value in values)
 
     def _truth(self, value: cst.BaseExpression | None) -> bool | None:
         if type(value) is cst.Call and (made := self._scope.roles.made_by(value)) is not None:

@@ -61,6 +61,7 @@ class FunctionBuilder:
         truth: bool | None = None,
         number: float | None = None,
         added: float | None = None,
+        present: bool = False,
     ) -> None:
         """Emit that a reference gets a value.
 
@@ -71,10 +72,11 @@ class FunctionBuilder:
             truth: the truth of the value, where it is a constant.
             number: the value, where it is a number that is written out.
             added: such a number, where the value is what the target was and this.
+            present: whether the value is there, where the target is None elsewhere.
         """
         handed_back = target in value.carried or target in value.args
         sources = (value.carried, value.args, value.computes)
-        self.emit(Assign(self.site(node), target, *sources, truth, number, added, handed_back, value.leaf))
+        self.emit(Assign(self.site(node), target, *sources, truth, number, added, handed_back, value.leaf, present))
 
     def assign_temporary(self, node: cst.CSTNode, value: Provenance) -> str:
         """Give a value a reference of its own.

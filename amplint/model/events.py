@@ -66,7 +66,8 @@ class Assign(Event):
     `computes` says whether a call or an operator runs (a forward, then); `truth` is the truth of a constant value. `number`
     is the value, if that is a number that is written out, and `added` one that is added to what the target was. `handed_back`
     says that the value comes from the target itself (`optimizer = adjusted(optimizer)`), so that it may name what it named;
-    `leaf`, that a new graph begins with the value, so that no gradient goes back to what it was computed from.
+    `leaf`, that a new graph begins with the value, so that no gradient goes back to what it was computed from; `present`, that
+    the value is there, where the target is None elsewhere.
     """
 
     target: str
@@ -78,6 +79,12 @@ class Assign(Event):
     added: float | None = None
     handed_back: bool = False
     leaf: bool = False
+    present: bool = False
+
+    @property
+    def tells_truth(self) -> bool:
+        """Whether it decides a test of the target."""
+        return self.present or self.truth is not None
 
 
 @frozen

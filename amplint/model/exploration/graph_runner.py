@@ -153,7 +153,7 @@ class GraphRunner(ABC):
 
     def _apply(self, event: Event, states: list[PathState], frame: Frame, summary: Summary) -> list[PathState]:
         after: list[PathState] = []
-        keep = isinstance(event, Assign) and event.truth is not None
+        keep = isinstance(event, Assign) and event.tells_truth
         for state in states:
             left, hazards = self._protocol.apply(state, event, frame.loops)
             summary.add(hazards)

@@ -100,7 +100,7 @@ def _met_in(block: Block, flows: Flows) -> Names:
         case Call():
             return flows.of_call(step).asked | ({step.target} if step.target else set())
         case Assign():
-            truth = {key_of(step.target)} if step.truth is not None else set()
+            truth = {key_of(step.target)} if step.tells_truth else set()
             return frozenset({step.target, *truth})
         case Scale():
             return frozenset({step.target})

@@ -32,7 +32,8 @@ def after_assignment(state: PathState, event: Assign) -> PathState:
     scaler = known or (UNKNOWN_SCALER if unknown else "")
     half = half if protocol.records_graph and not event.leaf else 0
     value = Value(scaler, half, derived, event.number is not None)
-    return state.knowing(values=facts.values.put(event.target, value))
+    truths = facts.truths.put(key_of(event.target), Truth(True)) if event.present else facts.truths
+    return state.knowing(values=facts.values.put(event.target, value), truths=truths)
 
 
 def after_scaling(state: PathState, event: Scale) -> PathState:
