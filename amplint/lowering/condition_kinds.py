@@ -11,7 +11,7 @@ from amplint.lowering.function_scope import FunctionScope
 from amplint.lowering.kept_settings import KeptSettings
 from amplint.model import vocabulary
 from amplint.syntax import option_reads
-from amplint.syntax.access_paths import called_name, option_key
+from amplint.syntax.access_paths import called_name, option_key, path_of
 from amplint.syntax.nodes import children
 from amplint.syntax.words import words
 
@@ -97,11 +97,14 @@ class ConditionKinds:
         return "gate" if vocabulary.asks_for_step(text) else "config"
 
     def judges_gradients(self, name: cst.Name) -> bool:
-        """Whether a name holds what a function in sight gives back that looks for gradients which are not finite.
+        """Whether a name holds what a function in sight gives back that looks for gradients which are not finite, or a constant
+        that is set where some are.
 
         Args:
             name: the name.
         """
+        if self._is_set_by_gradients(name):
+            return True
         call, program = self._giving(name), self._scope.program
         callee = program.callees.of(call, self._scope.node) if call is not None else None
         if callee is None:
@@ -110,6 +113,15 @@ class ConditionKinds:
         compares = program.tree.inside(callee.node, cst.Comparison)
         of_itself = any(each.left.deep_equals(each.comparisons[0].comparator) for each in compares)
         return "grad" in found and (of_itself or vocabulary.asks_for_step(found))
+
+    def _is_set_by_gradients(self, name: cst.Name) -> bool:
+        """Whether a name gets nothing but constants, one of them where gradients are asked whether they are finite."""
+        bindings, tree = self._scope.bound.get(name.value, ()), self._scope.program.tree
+        if len(bindings) < 2 or any(path_of(each.value) not in ("True", "False") for each in bindings if each.value):
+            return False
+        conditions = (tree.enclosing(each.node, cst.If) for each in bindings if each.value and each.node)
+        tests = (" ".join(words(each.test)) for each in conditions if isinstance(each, cst.If))
+        return any("grad" in test and vocabulary.asks_for_step(test) for test in tests)
 
     def _giving(self, name: cst.Name) -> cst.Call | None:
         """The call of which a name is the only value, or a part of that: `norm, exploded = measured(model)`."""

@@ -7,6 +7,7 @@ from functools import partial
 
 import libcst as cst
 
+from amplint.lowering import told_by_flags
 from amplint.lowering.calls import CallReader
 from amplint.lowering.conditions import ConditionReader, constant
 from amplint.lowering.counters import number_added, number_in
@@ -156,15 +157,12 @@ class ExpressionReader:
                 self.assign(element.value, value, at)
         elif is_reference(target) and (path := path_of(target)):
             numbers = number_in(of), number_added(at)
-            present = value.computes and self._is_none_elsewhere(target)
-            self._builder.assign(at, self._scope.qualify(path), value, self._truth(of), *numbers, present)
-
-    def _is_none_elsewhere(self, target: cst.BaseExpression) -> bool:
-        """Whether a local name is also assigned None, so that a test of it asks which of the two happened."""
-        if type(target) is not cst.Name:
-            return False
-        values = (each.value for each in self._scope.bound.get(target.value, ()))
-        return any(type(value) is cst.Name and value.value == "None" for value in values)
+            present = value.computes and told_by_flags.is_none_elsewhere(self._scope, target)
+            truth = self._truth(of)
+            after_step = truth is not None and told_by_flags.tells_of_step(
+                self._scope, target, self._builder.step_before
+            )
+            self._builder.assign(at, self._scope.qualify(path), value, truth, *numbers, present, after_step)
 
     def _truth(self, value: cst.BaseExpression | None) -> bool | None:
         if type(value) is cst.Call and (made := self._scope.roles.made_by(value)) is not None:

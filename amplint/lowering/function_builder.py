@@ -9,7 +9,7 @@ import libcst as cst
 from amplint.lowering.function_scope import FunctionScope
 from amplint.lowering.provenance import Provenance
 from amplint.model.event_graph import Node, Seq
-from amplint.model.events import Assign, Escape, Event
+from amplint.model.events import Assign, Escape, Event, ScalerStep
 from amplint.model.references import TEMPORARY, site_text
 
 
@@ -38,6 +38,11 @@ class FunctionBuilder:
         self.emit(event)
         return Provenance()
 
+    @property
+    def step_before(self) -> int:
+        """The site of the last step of a scaler in the block at hand; -1 where there is none."""
+        return max((each.site for each in self._block if isinstance(each, ScalerStep)), default=-1)
+
     def block(self, fill: Callable[[], object]) -> Seq:
         """The block of what `fill` emits."""
         outer, self._block = self._block, []
@@ -62,6 +67,7 @@ class FunctionBuilder:
         number: float | None = None,
         added: float | None = None,
         present: bool = False,
+        after_step: bool = False,
     ) -> None:
         """Emit that a reference gets a value.
 
@@ -73,10 +79,12 @@ class FunctionBuilder:
             number: the value, where it is a number that is written out.
             added: such a number, where the value is what the target was and this.
             present: whether the value is there, where the target is None elsewhere.
+            after_step: whether a scaler's step comes before it whenever it happens, and nothing after that gives another value.
         """
         handed_back = target in value.carried or target in value.args
         sources = (value.carried, value.args, value.computes)
-        self.emit(Assign(self.site(node), target, *sources, truth, number, added, handed_back, value.leaf, present))
+        told = (truth, number, added, handed_back, value.leaf, present, after_step)
+        self.emit(Assign(self.site(node), target, *sources, *told))
 
     def assign_temporary(self, node: cst.CSTNode, value: Provenance) -> str:
         """Give a value a reference of its own.

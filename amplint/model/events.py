@@ -67,7 +67,8 @@ class Assign(Event):
     is the value, if that is a number that is written out, and `added` one that is added to what the target was. `handed_back`
     says that the value comes from the target itself (`optimizer = adjusted(optimizer)`), so that it may name what it named;
     `leaf`, that a new graph begins with the value, so that no gradient goes back to what it was computed from; `present`, that
-    the value is there, where the target is None elsewhere.
+    the value is there, where the target is None elsewhere; `after_step`, that a scaler's step comes before it whenever it
+    happens.
     """
 
     target: str
@@ -80,6 +81,7 @@ class Assign(Event):
     handed_back: bool = False
     leaf: bool = False
     present: bool = False
+    after_step: bool = False
 
     @property
     def tells_truth(self) -> bool:

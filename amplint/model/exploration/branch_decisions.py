@@ -106,13 +106,15 @@ class Conditions:
         key = frame.key(test.key)
         if key in self._always:
             return [(state, True)]
-        if test.kind in ("varying", "gate"):
+        if test.kind in ("varying", "gate") and not _is_told(key, state):
             rest_of = asking.rest_of if test.kind == "varying" else None
             state = state.with_protocol(state.protocol.asking(asking.branch, rest_of, asking.ends))
         known = self._known(test, key, state)
         if known is None and test.implies and self._is_excluded(test, state, frame):
             known = False
         if known is not None:
+            if test.kind == "gate" and not _is_told(key, state):
+                state = state.with_protocol(state.protocol.tested())
             at_end = known and test.kind == "end"  # also where a step has been taken for what was left over
             return [(state.with_protocol(state.protocol.passed_by()) if at_end else state, known)]
         if test.lasts:
@@ -169,6 +171,12 @@ class Conditions:
         elif test.kind == "skipped" and not truth:
             protocol = protocol.not_skipped()
         return state.with_protocol(protocol)
+
+
+def _is_told(key: str, state: PathState) -> bool:
+    """Whether a test asks no more than whether the path went by a step: that says nothing of what the step did."""
+    known = state.facts.truths.get(key)
+    return known is not None and known.after_step
 
 
 def _is_constant(condition: Condition) -> bool:

@@ -174,11 +174,12 @@ class Truth(NamedTuple):
     """The truth of a condition, for as long as nothing in it is assigned.
 
     `loops` are the loops (their sites, outermost first) in an iteration of which it was asked, when it may come out otherwise in
-    the next one; None for what is constant.
+    the next one; None for what is constant. `after_step` as in `Assign`.
     """
 
     truth: bool
     loops: tuple[int, ...] | None = None
+    after_step: bool = False
 
 
 class Cast(NamedTuple):

@@ -18,7 +18,7 @@ def after_assignment(state: PathState, event: Assign) -> PathState:
     state = state.with_protocol(state.protocol.naming_another(event.target, event.handed_back))
     facts, protocol = state.facts, state.protocol
     if event.truth is not None:
-        truths = facts.truths.put(key_of(event.target), Truth(event.truth))
+        truths = facts.truths.put(key_of(event.target), Truth(event.truth, after_step=event.after_step))
         return state.knowing(values=facts.values.put(event.target, None), truths=truths)
     carried, given = ([_operand(facts, name) for name in names] for names in (event.carried, event.args))
     operands = [value for value in (*carried, *given) if value is not None]
