@@ -11,10 +11,11 @@ import libcst as cst
 from amplint.facts.filled_collections import added_to, appended_to, is_plain_update, outer_element
 from amplint.facts.saving_calls import REGISTERING, says_save
 from amplint.facts.state_helpers import StatesByHelpers
+from amplint.facts.state_names import StateNames
 from amplint.file import File
 from amplint.model import vocabulary
 from amplint.model.records import frozen
-from amplint.syntax.access_paths import called, called_name, elements, index_of, literal_key, path_of
+from amplint.syntax.access_paths import called, called_name, elements, literal_key, path_of
 from amplint.syntax.bindings import targets
 from amplint.syntax.loop_elements import paired
 from amplint.syntax.value_uses import How, Use
@@ -50,7 +51,7 @@ class OptimizerStates:
     def __init__(self, file: File) -> None:
         self._tree, self._names, self._roles, self._flow = file.tree, file.names, file.roles, file.flow
         self._callees = file.callees
-        self._helped = file.fact(StatesByHelpers)
+        self._helped, self._names_of = file.fact(StatesByHelpers), StateNames(file)
 
     @cached_property
     def found(self) -> list[SavedState]:
@@ -67,7 +68,7 @@ class OptimizerStates:
 
     def _of(self, call: cst.Call, owner: cst.BaseExpression) -> Iterator[SavedState]:
         if self.is_optimizer(owner):
-            for value in self._named(call):
+            for value in self._names_of.read(call):
                 state = self._placed(owner, value)
                 if state is not None:
                     yield state
@@ -79,39 +80,6 @@ class OptimizerStates:
             return vocabulary.OPTIMIZER.search(called(path_of(node))) is not None
         several = self._roles.collections(node) if not role else []
         return role == "optimizer" or {self._roles.of(each).role for each in several} == {"optimizer"}
-
-    def _named(self, value: cst.BaseExpression, seen: frozenset[str] = frozenset()) -> list[cst.BaseExpression]:
-        """A value, or else the places that read the name which it is given, or the collection that it is put into; `seen` are
-        those that it was put into before."""
-        path = self._kept_as(value)
-        if not path or path in seen:
-            return [value]
-        reads = self._flow.reads(path, value)
-        put = [each for each in reads if self._under_computed_key(each)]
-        return [read for each in reads for read in (self._named(each, seen | {path}) if each in put else [each])]
-
-    def _kept_as(self, value: cst.BaseExpression) -> str:
-        """The only name that a value is given, or the path of the collection that it is put into; empty for neither."""
-        use = self._flow.use(value)
-        while isinstance(use.node, (cst.ListComp, cst.DictComp)):
-            use = self._flow.use(use.node)
-        if (collection := appended_to(use)) is not None:
-            if not isinstance(collection, cst.Subscript):
-                return path_of(collection)
-            return "" if self._is_spelled(collection) else path_of(collection.value)
-        if use.how is not How.ASSIGNED:
-            return ""
-        given = targets(use.node)
-        names = [path_of(each) for each in given if isinstance(each, cst.Name)]
-        put = [each for each in given if isinstance(each, cst.Subscript) and isinstance(each.value, cst.Name)]
-        names += [path_of(each.value) for each in put if not self._is_spelled(each)]
-        return names[0] if len(names) == 1 else ""
-
-    def _under_computed_key(self, value: cst.BaseExpression) -> bool:
-        """Whether a value is put into a dict under a key that is not written out: `checkpoint[KEY] = state`."""
-        use = self._flow.use(value)
-        given = targets(use.node) if use.how is How.ASSIGNED else ()
-        return any(isinstance(each, cst.Subscript) and not self._is_spelled(each) for each in given)
 
     def _placed(
         self, optimizer: cst.BaseExpression, value: cst.BaseExpression, is_inner: bool = False
@@ -144,7 +112,7 @@ class OptimizerStates:
     def _put(self, optimizer: cst.BaseExpression, target: cst.Subscript, is_inner: bool) -> SavedState | None:
         """A state, or a dict with one (`is_inner`), that is put under a key of something, or under a key of what stands there."""
         path = path_of(target.value)
-        if not self._is_spelled(target) or not path or isinstance(target.value, cst.Subscript):
+        if not self._names_of.is_spelled(target) or not path or isinstance(target.value, cst.Subscript):
             return None
         saved, returned, is_open = self._fate(path, target)
         outer = None if saved or returned or is_inner else self._put_further(optimizer, path, target)
@@ -195,7 +163,7 @@ class OptimizerStates:
         assigned = [self._tree.order(each) for each in self._flow.assigned(path, place)]
         begin = max((each for each in assigned if each < self._tree.order(place)), default=0)
         for mention in self._flow.reads(path, place):
-            use = self._flow.use(mention)
+            use = self._names_of.use(mention)
             late = self._tree.order(use.node) >= begin
             match use.how, use.node:
                 case How.ARGUMENT, cst.Call() as call if late:
@@ -207,9 +175,12 @@ class OptimizerStates:
                     returned = True
                 case How.PART, cst.Element() as element:
                     held = self._tree.parent(element)
-                    returned = returned or (isinstance(held, cst.Tuple) and self._flow.use(held).how is How.RETURNED)
+                    further = self._flow.use(held) if isinstance(held, cst.Tuple) else use
+                    returned = returned or further.how is How.RETURNED
+                    saved = saved or (further.how is How.ARGUMENT and says_save(further.node) and late)
         closed = all(
-            self._is_spelled(target) and not self._is_of_any(value) for target, value in self._flow.put(path, place)
+            self._names_of.is_spelled(target) and not self._is_of_any(value)
+            for target, value in self._flow.put(path, place)
         )
         return saved, returned, is_open or not closed
 
@@ -244,12 +215,6 @@ class OptimizerStates:
         is_rest = rest is not None and path_of(taken) == rest.name.value
         closed = bool(given) and not any(arg.star for arg in given)
         return is_rest and closed and vocabulary.SCALER_STATE.search(keys) is None
-
-    def _is_spelled(self, target: cst.Subscript) -> bool:
-        """Whether the key of an element is written out, or a part of it."""
-        index = index_of(target)
-        key = self._tree.text(index) if index is not None else ""
-        return "'" in key or '"' in key
 
     def _is_of_any(self, value: cst.BaseExpression) -> bool:
         """Whether a value is the state of one of several objects that a function is given: of whichever those are."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 import libcst as cst
@@ -12,6 +13,9 @@ from amplint.syntax.access_paths import called_name, path_of
 REGISTERING = ("add_recoverable", "add_recoverables", "add_checkpointable")
 """The methods by which checkpointers are told what they are to save."""
 
+_SAVER = re.compile(r"(^|\.)_?(torch_)?save(_checkpoint|_state)?$")
+"""What functions are called that save what they are given."""
+
 
 def registers(call: cst.CSTNode) -> bool:
     """Whether a call tells a checkpointer what it is to save."""
@@ -19,8 +23,14 @@ def registers(call: cst.CSTNode) -> bool:
 
 
 def says_save(call: cst.CSTNode) -> bool:
-    """Whether what is called saves something, by its name."""
-    return _is_named_for_saving(called_name(call))
+    """Whether what is called saves something, by its name, or is handed what does: `executor.submit(torch.save, state, path)`."""
+    return _is_named_for_saving(called_name(call)) or (isinstance(call, cst.Call) and any(map(_is_saver, call.args)))
+
+
+def _is_saver(arg: cst.Arg) -> bool:
+    """Whether an argument is a function that saves."""
+    kind = type(arg.value)
+    return (kind is cst.Attribute or kind is cst.Name) and _SAVER.search(path_of(arg.value)) is not None
 
 
 @lru_cache(maxsize=4096)

@@ -61,7 +61,7 @@ class ScalerStates(LoadedStates):
             functions: those that may keep it (None: the module).
             scaler: the scaler that steps the optimizer.
         """
-        kept = [node for node in self._kept if self._tree.function(node) in functions]
+        kept = [node for node in self._kept if self._tree.enclosing(node, cst.FunctionDef) in functions]
         serving = (node for node in kept if not self._is_of_another(node, state))
         return any(not self._is_other_scalers(node, scaler) for node in serving) or self._holds_scale(state)
 

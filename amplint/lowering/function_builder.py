@@ -82,9 +82,22 @@ class FunctionBuilder:
             after_step: whether a scaler's step comes before it whenever it happens, and nothing after that gives another value.
         """
         handed_back = target in value.carried or target in value.args
-        sources = (value.carried, value.args, value.computes)
-        told = (truth, number, added, handed_back, value.leaf, present, after_step)
-        self.emit(Assign(self.site(node), target, *sources, *told))
+        self.emit(
+            Assign(
+                self.site(node),
+                target,
+                value.carried,
+                value.args,
+                value.computes,
+                truth,
+                number,
+                added,
+                handed_back,
+                value.leaf,
+                present,
+                after_step,
+            )
+        )
 
     def assign_temporary(self, node: cst.CSTNode, value: Provenance) -> str:
         """Give a value a reference of its own.
