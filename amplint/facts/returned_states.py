@@ -32,8 +32,10 @@ class ReturnedStates:
         home = self._tree.enclosing(state.place, cst.FunctionDef)
         if not state.returned or not isinstance(home, cst.FunctionDef):
             return False
-        calls = self._flow.calls(home.name.value)
-        here = any(self._saves(self._tree.enclosing(call, cst.FunctionDef)) for call in calls)
+        asked: list[cst.Call] | list[cst.Attribute] = self._flow.calls(home.name.value)
+        if any(path_of(each.decorator) in ("property", "cached_property") for each in home.decorators):
+            asked = [each for each in self._tree.find(cst.Attribute) if each.attr.value == home.name.value]
+        here = any(self._saves(self._tree.enclosing(each, cst.FunctionDef)) for each in asked)
         return here or self.saver_abroad(state) is not None
 
     def saver_abroad(self, state: SavedState) -> cst.FunctionDef | None:
