@@ -8,7 +8,7 @@ from types import MappingProxyType
 from amplint.dtypes.values import Arguments, Number
 
 _FUNCTIONS = frozenset(
-    {"builtins.len", "builtins.int", "numpy.sqrt", "numpy.prod", "numpy.log", "numpy.cos", "numpy.sin"}
+    {"builtins.len", "builtins.int", "builtins.float", "numpy.sqrt", "numpy.prod", "numpy.log", "numpy.cos", "numpy.sin"}
 )
 _WHOLE = frozenset({"len", "int", "floor", "ceil", "trunc"})
 _REACH = MappingProxyType(
@@ -48,7 +48,7 @@ def library_number(meaning: str) -> Number | None:
 
 def _called(name: str, values: list[float]) -> float | None:
     """What a function of `math` makes of numbers; None where it has nothing finite to give."""
-    function = {"int": math.trunc}.get(name) or getattr(math, name, None)
+    function = {"int": math.trunc, "float": float}.get(name) or getattr(math, name, None)
     try:
         value = float(function(*values)) if callable(function) else math.inf
     except (ArithmeticError, TypeError, ValueError):
