@@ -75,7 +75,7 @@ class Calls(ModuleCalls):
             return self._made_record(arguments)
         if module == "torch.nn" and name[:1].isupper():
             return self._layer(name, node, arguments)
-        if (number := computed(meaning, arguments) or spelled_number(node)) is not None:
+        if (number := spelled_number(node) or computed(meaning, arguments)) is not None:
             return number
         if module in MODULES:
             return self.torch_call(name, node, arguments, frame)
