@@ -62,7 +62,7 @@ class Steppers:
         if type(call.func) is cst.Attribute and call.func.attr.value == "step" and given:
             if self._is_scaler(call.func.value):
                 yield StepPair(call.func.value, given[0], call)
-            return
+                return
         optimizers = [each for each in given if self._is_optimizer(each)]
         if not optimizers:
             for each in filter(self._is_scaler, given):
