@@ -79,6 +79,7 @@ def join_values(left: Value, right: Value) -> Value:
         through=left.through | right.through,
         detached=left.detached and right.detached,
         zero_dim=left.zero_dim and right.zero_dim,
+        on_cpu=left.on_cpu and right.on_cpu,
         maker=left.maker if left.made is right.made else None,
     )
 

@@ -26,6 +26,7 @@ from amplint.dtypes.values import (
     told,
 )
 from amplint.model import vocabulary
+from amplint.model.events import Region
 from amplint.model.records import changed
 from amplint.model.torch import precision
 from amplint.model.torch.operators import Policy, policy
@@ -36,6 +37,8 @@ from amplint.syntax.tree import Tree
 _FOLDED: dict[str, Callable[[float, float], float]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": math.pow,
 }  # fmt: skip
+_TO_CPU = frozenset({"cpu", "from_numpy"})
+"""Operations whose results lie in the memory of the CPU."""
 
 
 class Operators:
@@ -119,6 +122,7 @@ class Operators:
         """
         if not isinstance(result, Tensor):
             return result
+        result = _where_it_lies(op, arguments, result, frame.region)
         operation = Operation(node, op, arguments, result.dtype, frame.region, in_place, frame.differentiates, layer)
         if self.is_here(node):
             self.operations.append(operation)
@@ -136,6 +140,16 @@ class Operators:
         elif op in arithmetic.FOLLOWED or op in arithmetic.LOG_PROBABILITIES:
             changes["through"] = changes.get("through", result.through) | {GradientFlow(operation)}
         return changed(result, **changes) if changes else result
+
+
+def _where_it_lies(op: str, arguments: Arguments, result: Tensor, region: Region | None) -> Tensor:
+    """The result of an operation on the device of its operands: a region of another device than the CPU lowers nothing there."""
+    given = (tensor for value in arguments.all for tensor in tensors(value) if not tensor.zero_dim)
+    on_cpu = result.on_cpu if op == "cast" else op != "cuda" and (op in _TO_CPU or any(each.on_cpu for each in given))
+    is_spared = on_cpu and result.half and region is not None and region.device not in ("cpu", "?")
+    if is_spared and policy(op, "cuda") is Policy.LOWER:
+        return changed(result, dtype=precision.UNKNOWN, half_at=None, on_cpu=True)
+    return changed(result, on_cpu=on_cpu) if on_cpu is not result.on_cpu else result
 
 
 def _is_temperature(node: cst.BaseExpression, value: Value) -> bool:

@@ -8,7 +8,16 @@ from types import MappingProxyType
 from amplint.dtypes.values import Arguments, Number
 
 _FUNCTIONS = frozenset(
-    {"builtins.len", "builtins.int", "builtins.float", "numpy.sqrt", "numpy.prod", "numpy.log", "numpy.cos", "numpy.sin"}
+    {
+        "builtins.len",
+        "builtins.int",
+        "builtins.float",
+        "numpy.sqrt",
+        "numpy.prod",
+        "numpy.log",
+        "numpy.cos",
+        "numpy.sin",
+    }
 )
 _WHOLE = frozenset({"len", "int", "floor", "ceil", "trunc"})
 _REACH = MappingProxyType(

@@ -139,6 +139,7 @@ class TensorCalls(Expressions):
             return None
         dtype = _CASTS.get(name, "")
         if name in ("to", "type", "type_as"):
+            first = changed(first, on_cpu=False) if first.on_cpu else first
             dtype = _cast_to(arguments, arguments.nodes)
         if not dtype:
             return first if name in ("to", "type") else None

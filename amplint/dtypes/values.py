@@ -41,6 +41,7 @@ class Tensor:
         through: the logarithms and exponentials that its gradient flows through.
         detached: no gradient flows through it.
         zero_dim: a tensor without dimensions, which does not widen others.
+        on_cpu: it lies in the memory of the CPU, whatever the device of the region.
     """
 
     dtype: str = precision.UNKNOWN
@@ -57,6 +58,7 @@ class Tensor:
     through: frozenset[GradientFlow] = frozenset()
     detached: bool = False
     zero_dim: bool = False
+    on_cpu: bool = False
     maker: Operation | None = field(default=None, compare=False, repr=False)
 
     @property
