@@ -21,6 +21,7 @@ from amplint.syntax.tree import Tree
 _PRESENT = frozenset({"cuda", "mps", "cpu"})
 """Device types between which programs choose by what is there."""
 _OF_DEVICE = frozenset({"torch.device", "builtins.str"})
+_OF_WHAT_IS_THERE = frozenset({"torch.accelerator.current_accelerator"})
 _MOST_STEPS = 8
 
 UNKNOWN_REGION = Region("?", "?", "maybe")
@@ -117,6 +118,10 @@ class RegionSettings(RegionDtypes):
                 return {"cuda", "cpu"} if self._device_types(default, asked) == {"cuda"} else {"?"}
             case cst.IfExp() | cst.Name():
                 parts = self._values.behind(node)
+            case cst.Call() if self._names.all_in(node.func, _OF_WHAT_IS_THERE):
+                return set(_PRESENT)
+            case cst.Call():
+                parts = self._values.returned(node)
             case _:
                 parts = self.values(node)
         step = id(self._names.scope(node)), path_of(node)

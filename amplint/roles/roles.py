@@ -223,6 +223,10 @@ class Roles:
     def _returned_by(self, value: cst.BaseExpression) -> ObjectFacts | None:
         """What a function at hand returns to a call of it, if that is always a scaler, a scheduler, or an object that follows
         one."""
+        if type(value) is cst.IfExp:
+            sides = [each for each in self.constants.sides(value) if path_of(each) != "None"]
+            one = self._returned_by(sides[0]) if len(sides) == 1 else None
+            return changed(one, enabled="maybe", made=False) if one is not None else None
         returned = list(self.flow.sources(value)) if type(value) is cst.Call else []
         found = [self.made_by(each) or ObjectFacts() for each in returned]
         roles = {facts.role for facts in found}
