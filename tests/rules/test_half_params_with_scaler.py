@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from project import check, project
+from project import codes_and_rows, project
 
 TRAINER = """
 import torch
@@ -62,5 +62,5 @@ def test_a_trainer_of_another_file_trains_the_half_model(
     tmp_path: Path, cast: str, made: str, method: str, reported: bool
 ) -> None:
     root = project(tmp_path, trainer=TRAINER, main=MAIN.format(cast=cast, made=made, method=method))
-    found = [(each.code, each.range.start.row) for each in check(root, "main.py").diagnostics]
+    found = codes_and_rows(root, "main.py")
     assert found == ([("AMP207", 8)] if reported else [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from project import check, project
+from project import check, codes_and_rows, project
 
 TRAINER = """
 import torch
@@ -56,7 +56,7 @@ SCALER = 'state["scaler"] = trainer.scaler.state_dict()'
 def found(tmp_path: Path, call: str, more: str = "pass") -> list[tuple[str, int]]:
     saving = SAVING.format(more=more, more_own=more.replace("trainer", "self._trainer"))
     root = project(tmp_path, saving=saving, trainer=TRAINER.format(call=call))
-    return [(each.code, each.range.start.row) for each in check(root, "trainer.py").diagnostics]
+    return codes_and_rows(root, "trainer.py")
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,11 @@ def codes(root: Path, path: str) -> list[str]:
     return [each.code for each in report.diagnostics]
 
 
+def codes_and_rows(root: Path, path: str) -> list[tuple[str, int]]:
+    """The codes that are reported on one file of a project, each with its row."""
+    return [(each.code, each.range.start.row) for each in check(root, path).diagnostics]
+
+
 def only(report: FileReport) -> Diagnostic:
     """The only finding of a report."""
     (found,) = report.diagnostics
