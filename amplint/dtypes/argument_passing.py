@@ -14,7 +14,6 @@ from amplint.dtypes.number_parameters import NumberParameters
 from amplint.dtypes.tensor_calls import TensorCalls
 from amplint.dtypes.texts import flag_of
 from amplint.dtypes.values import (
-    NO_ARGUMENTS,
     UNKNOWN,
     Arguments,
     Closure,
@@ -28,6 +27,8 @@ from amplint.dtypes.values import (
 from amplint.roles.autocast_contexts import Contexts
 from amplint.syntax.names import Names, dotted
 from amplint.syntax.tree import Tree
+
+_NONE_WRITTEN = Arguments(written=True)
 
 
 class ArgumentPassing(TensorCalls):
@@ -55,7 +56,7 @@ class ArgumentPassing(TensorCalls):
             frame: where evaluation stands.
         """
         if not args:
-            return NO_ARGUMENTS
+            return _NONE_WRITTEN
         nodes: list[cst.BaseExpression] = []
         values: list[Value] = []
         spread: list[Value] = []
@@ -78,7 +79,7 @@ class ArgumentPassing(TensorCalls):
                 values.append(value)
         if spread or any(arg.star == "*" for arg in args):
             keywords["*"] = Items(tuple(spread))
-        return Arguments(tuple(nodes), tuple(values), keywords, named, constants)
+        return Arguments(tuple(nodes), tuple(values), keywords, named, constants, written=True)
 
     def bind(
         self, node: cst.FunctionDef | cst.Lambda, function: Closure, arguments: Arguments, frame: StackFrame
@@ -101,7 +102,7 @@ class ArgumentPassing(TensorCalls):
             nodes.insert(0, None)
         params = [*node.params.posonly_params, *node.params.params]
         is_spread = "*" in arguments.keywords
-        is_written = bool(arguments.nodes or arguments.keyword_nodes)  # and no root, which may be given anything
+        is_written = arguments.written  # and no root, which may be given anything
         named, elsewhere = [*params, *node.params.kwonly_params], self.layers_elsewhere
         for position, param in enumerate(named):
             name = param.name.value

@@ -277,13 +277,15 @@ def with_tensors(value: Value, change: Callable[[Tensor], Tensor]) -> Value:
 @frozen
 class Arguments:
     """What a call or an operator is given: expressions and their values, by position and keyword; a method's object, like
-    the left side of an operator, comes first. Of some expressions the constants are known that they are: None, True, False."""
+    the left side of an operator, comes first. Of some expressions the constants are known that they are: None, True, False.
+    `written` says that a call in sight gives these, and leaves other parameters at their defaults."""
 
     nodes: tuple[cst.BaseExpression | None, ...] = ()
     values: tuple[Value, ...] = ()
     keywords: dict[str, Value] = field(default_factory=dict)
     keyword_nodes: dict[str, cst.BaseExpression] = field(default_factory=dict)
     constants: dict[cst.BaseExpression, str] = field(default_factory=dict)
+    written: bool = False
 
     def get(self, position: int, *names: str) -> Value | None:
         """An argument by position or keyword.
