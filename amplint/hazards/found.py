@@ -101,8 +101,8 @@ class Found:
         mine = [each for each in receivers if self.program.tree.root(each) is self.program.tree.module]
         if not (abroad or "[" in name):
             mine = [each for each in mine if self.program.getters.behind(each) is not None]
-        fits = (each for each in mine if abroad or path_of(each) == name or self._is_at_home(each))
-        return next(map(self.program.tree.text, fits), name)
+        fits = [each for each in mine if abroad or path_of(each) == name or self._is_at_home(each)]
+        return next(map(self.program.tree.text, fits or (mine if "[" in name else ())), name)
 
     def events(self, *kinds: type[_Event]) -> list[tuple[_Event, cst.CSTNode]]:
         """The events of some kinds on the paths that showed the hazard, each with its place, in source order."""

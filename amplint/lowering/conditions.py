@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from amplint.lowering import precision_tests, scale_comparisons
+from amplint.lowering import precision_tests, returned_flags, scale_comparisons
 from amplint.lowering.condition_kinds import ConditionKinds
 from amplint.lowering.excluded_choices import (
     ExcludedChoices,
@@ -118,6 +118,8 @@ class ConditionReader:
             logical = isinstance(value, (*_LOGICAL, cst.Name, cst.Attribute))
             if value is not None and (logical or isinstance(value, cst.Call) and _answers_alike(value)):
                 return self.read(value, depth + 1)
+            if returned_flags.tells_of_call(self._scope, node):
+                return self._test(node, "range")
             if value is not None and vocabulary.STEP_GATE.search(" ".join(words(value))):
                 return self._test(node, "gate")
             if self.kinds.judges_gradients(node):
