@@ -12,6 +12,7 @@ from amplint.lowering.kept_settings import KeptSettings
 from amplint.model import vocabulary
 from amplint.syntax import option_reads
 from amplint.syntax.access_paths import called_name, option_key, path_of
+from amplint.syntax.bindings import targets
 from amplint.syntax.nodes import children
 from amplint.syntax.words import words
 
@@ -36,7 +37,7 @@ class ConditionKinds:
     def __init__(self, scope: FunctionScope, settings: KeptSettings) -> None:
         self._scope, self._settings = scope, settings
         self._definition = scope.definition
-        self._counters = CounterReader(scope.definition)
+        self._counters = CounterReader(scope.definition, self._is_counted)
         self.changing = scope.changing() | scope.handed(counts_iterations)
 
     def of(self, node: cst.BaseExpression, *others: cst.BaseExpression) -> str:
@@ -63,6 +64,28 @@ class ConditionKinds:
                 return "gate"
         fixed = all(name.value not in self.changing and name.value != "self" for name in names)
         return "config" if fixed and not option_reads.asks_anything_else(node) else "varying"
+
+    def _is_counted(self, node: cst.BaseExpression) -> bool:
+        """Whether the function counts a name up by whole numbers, or the class an attribute of `self`; steps that were taken or
+        skipped are counted by what asks for that."""
+        tree, path = self._scope.program.tree, path_of(node)
+        if path not in self._scope.program.counted or (
+            type(node) is cst.Attribute and path != f"self.{node.attr.value}"
+        ):
+            return False
+        home: type[cst.CSTNode] = cst.ClassDef if type(node) is cst.Attribute else cst.FunctionDef
+        changes = [
+            each for each in (*tree.find(cst.AugAssign), *tree.find(cst.Assign)) if path in map(path_of, targets(each))
+        ]
+        own = [each for each in changes if tree.enclosing(each, home) is tree.enclosing(node, home)]
+        counts = any(type(each) is cst.AugAssign for each in own)
+        return counts and not any(map(self._is_asked_for_trouble, own))
+
+    def _is_asked_for_trouble(self, node: cst.CSTNode) -> bool:
+        """Whether a condition around a statement asks for overflows, or for a step that was taken."""
+        tests = (each.test for each in self._scope.program.tree.ancestors(node) if isinstance(each, cst.If))
+        found = " ".join(word for test in tests for word in words(test))
+        return vocabulary.STEP_GATE.search(found) is not None or vocabulary.TROUBLE.search(found) is not None
 
     def _is_set(self, nodes: Iterable[cst.CSTNode]) -> bool:
         """Whether nothing but settings that the object keeps, and classes of objects, goes into expressions."""

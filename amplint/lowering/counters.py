@@ -34,10 +34,13 @@ class CounterReader:
 
     Args:
         definition: the only value that a local name is ever assigned.
+        counted: whether a name or an attribute is counted up by whole numbers, whatever it is called.
     """
 
-    def __init__(self, definition: Callable[[cst.Name], cst.BaseExpression | None]) -> None:
-        self._definition = definition
+    def __init__(
+        self, definition: Callable[[cst.Name], cst.BaseExpression | None], counted: Callable[[cst.BaseExpression], bool]
+    ) -> None:
+        self._definition, self._counted = definition, counted
 
     def is_moment(self, left: cst.BaseExpression, right: cst.BaseExpression, changing: Collection[str]) -> bool:
         """Whether it is a place in the run, one of many, at which two sides are equal, or one is in the other.
@@ -102,6 +105,8 @@ class CounterReader:
             return SideKind.OTHER
         if vocabulary.COUNTER.search(node.value) and not vocabulary.BEFORE.search(node.value):
             return SideKind.COUNTER
+        if self._counted(node):
+            return SideKind.COUNTER
         value = self._definition(node) if depth < _MAX_EXPANSION else None
         return self.part(value, changing, depth + 1) if value is not None else SideKind.OTHER
 
@@ -109,6 +114,8 @@ class CounterReader:
         path, last = path_of(node), node.attr.value
         if not path or vocabulary.STEP_GATE.search(called(path)) or vocabulary.TROUBLE.search(called(path)):
             return SideKind.OTHER
+        if self._counted(node):
+            return SideKind.COUNTER
         if vocabulary.COUNT_OPTION.search(last):
             return SideKind.FIXED
         if vocabulary.BEFORE.search(last):

@@ -90,6 +90,12 @@ class Program:
         return bool(self.flow.methods("unscale_")) or any("unscale_" in words(each) for each in self._led_to())
 
     @cached_property
+    def counted(self) -> frozenset[str]:
+        """The paths of what the file counts up by one: `steps += 1`."""
+        changes = (each for each in self.tree.find(cst.AugAssign) if type(each.operator) is cst.AddAssign)
+        return frozenset(path_of(each.target) for each in changes if _is_one(each.value))
+
+    @cached_property
     def raised(self) -> frozenset[str]:
         """The names of the errors that the file raises, without their modules."""
         errors = (each.exc for each in self.tree.find(cst.Raise))
@@ -266,3 +272,7 @@ class Program:
         """The functions of other files that calls run."""
         found = (each for call in self.tree.find(cst.Call) for each in self.callees.all_of(call))
         return (each.node for each in found if each.key in self.elsewhere)
+
+
+def _is_one(node: cst.BaseExpression) -> bool:
+    return type(node) is cst.Integer and node.value == "1"
