@@ -58,7 +58,8 @@ class RebuiltScalers:
     @cached_property
     def shown_by_any(self) -> tuple[Rebuilt, ...]:
         """The same, with those of which other files show it."""
-        found = (self._rebuilt(call) for call, facts in self._scalers.made if facts.enabled != "no")
+        made = (*self._scalers.made, *self._scalers.made_by_helpers)
+        found = (self._rebuilt(call) for call, facts in made if facts.enabled != "no")
         return tuple(each for each in found if each is not None)
 
     def _rebuilt(self, call: cst.Call) -> Rebuilt | None:

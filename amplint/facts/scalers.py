@@ -37,9 +37,27 @@ class Scalers:
             if facts is not None and facts.role == "scaler" and facts.made and not self._names.constants.leave_out(call)
         )
 
+    @cached_property
+    def made_by_helpers(self) -> tuple[tuple[cst.Call, ObjectFacts], ...]:
+        """Every call of a function in sight that makes a scaler and gives it back, by a name that says so, in source order."""
+        named = (call for call in self._tree.find(cst.Call) if "scaler" in called_name(call).lower())
+        likely = (call for call in named if self._makes_anew(self._roles.flow.called(call)))
+        calls = ((call, self._roles.returned_by(call)) for call in likely)
+        return tuple(
+            (call, facts) for call, facts in calls if facts is not None and facts.role == "scaler" and facts.made
+        )
+
+    def _makes_anew(self, function: cst.FunctionDef | None) -> bool:
+        """Whether a function keeps nothing of what it gives back, so that each call makes another."""
+        if function is None or function.decorators:
+            return False
+        own = self._names.bindings_in(function)
+        given = [path_of(each) for each in self._roles.flow.returned(function) if type(each) is not cst.Call]
+        return all(path in own and len(own[path]) == 1 and own[path][0].value is not None for path in given)
+
     def first_choice(self, made: cst.Call) -> cst.Call:
         """The first of the calls of which, branch by branch, one makes the scaler that `made` makes."""
-        return next(call for call, _ in self.made if call is made or self._is_alternative(call, made))
+        return next((call for call, _ in self.made if call is made or self._is_alternative(call, made)), made)
 
     def _is_alternative(self, call: cst.Call, other: cst.Call) -> bool:
         """Whether two calls stand in different branches, and what they make gets the same name."""

@@ -88,7 +88,7 @@ class Roles:
         made = [facts for value in values if (facts := self.made_by(value)) is not None]
         steps_bare = f"{path}.step" in self._uses.bare_calls(node)
         if not made and (steps_bare or vocabulary.SCALER.search(called(path))):
-            made = [facts for value in values if (facts := self._returned_by(value)) is not None]
+            made = [facts for value in values if (facts := self.returned_by(value)) is not None]
         if not made and steps_bare:
             element = self._element(node) if not values else None
             if element is not None:
@@ -220,12 +220,16 @@ class Roles:
         made = [facts for value in owner.values(computed[1]) if (facts := self.made_by(value)) is not None]
         return changed(made[0], owners=()) if made and len({each.role for each in made}) == 1 else None
 
-    def _returned_by(self, value: cst.BaseExpression) -> ObjectFacts | None:
+    def returned_by(self, value: cst.BaseExpression) -> ObjectFacts | None:
         """What a function at hand returns to a call of it, if that is always a scaler, a scheduler, or an object that follows
-        one."""
+        one.
+
+        Args:
+            value: the call, or a choice between that and None.
+        """
         if type(value) is cst.IfExp:
             sides = [each for each in self.constants.sides(value) if path_of(each) != "None"]
-            one = self._returned_by(sides[0]) if len(sides) == 1 else None
+            one = self.returned_by(sides[0]) if len(sides) == 1 else None
             return changed(one, enabled="maybe", made=False) if one is not None else None
         returned = list(self.flow.sources(value)) if type(value) is cst.Call else []
         found = [self.made_by(each) or ObjectFacts() for each in returned]

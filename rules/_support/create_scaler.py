@@ -14,6 +14,7 @@ from amplint.rule import File
 
 from . import hazard_calls
 from .call_edits import keyword, quoted
+from .value_readers import is_label
 
 Loop = cst.For | cst.While
 _LOOPS = (cst.For, cst.While)
@@ -84,13 +85,17 @@ def construct(file: File, loop: Loop, optimizer: cst.BaseExpression) -> NewScale
     line = _line_of_optimizer(file, loop, optimizer)
     before = file.tree.span(line or loop)[0]
     everywhere = [call for call in file.tree.find(cst.Call) if _is_half(file, call)]
-    regions = [call for call in everywhere if loop in file.tree.ancestors(call)] or everywhere
+    beside = [call for call in everywhere if file.tree.function(call) is file.tree.function(loop)]
+    regions = [call for call in everywhere if loop in file.tree.ancestors(call)] or beside or everywhere
     device = _device(file, regions, before, loop)
     old = file.torch < torch_names.DEPRECATED["torch.cuda.amp.GradScaler"].since
     if not name or not device or (old and device != quoted(file, "cuda")):
         return None
     spelling, imports = file.importer.get("torch.cuda.amp.GradScaler" if old else "torch.amp.GradScaler", loop)
-    enabled = _enabled(file, regions, before, loop)
+    chosen = device != quoted(file, "cuda") and any(_choice_of(file, call) is not None for call in regions)
+    enabled = (_chosen_by if chosen else _enabled)(file, regions, before, loop)
+    if enabled is None:
+        return None
     arguments = ", ".join(filter(None, ("" if old else device, f"enabled={enabled}" if enabled else "")))
     text = f"{name} = {spelling}({arguments})"
     edit = file.editor.insert_after(line, text) if line is not None else file.editor.insert_before(loop, text)
@@ -140,6 +145,25 @@ def _enabled(file: File, regions: Sequence[cst.Call], before: int, loop: Loop) -
         below = above
     text = file.tree.text(flag) if flag is not None else ""
     return text if flag is not None and text != "True" and _is_available(file, flag, before, loop) else ""
+
+
+def _choice_of(file: File, region: cst.Call) -> cst.IfExp | None:
+    """The conditional expression that a region is one side of: `autocast("cuda") if use_amp else nullcontext()`."""
+    above = file.tree.parent(region)
+    return above if isinstance(above, cst.IfExp) and region is not above.test else None
+
+
+def _chosen_by(file: File, regions: Sequence[cst.Call], before: int, loop: Loop) -> str | None:
+    """The test that chooses the only region, which has no flag of its own; None where it cannot stand before the loop.
+
+    A scaler for "cuda" is off on other machines and does no harm in float32; one for a device of any type scales on a CPU.
+    """
+    choice = _choice_of(file, regions[0]) if len(regions) == 1 else None
+    if choice is None or regions[0] is not choice.body or keyword(regions[0], "enabled") is not None:
+        return None
+    read = [each for each in file.tree.inside(choice.test, cst.Name) if not is_label(file, each)]
+    said = not file.tree.inside(choice.test, cst.Call) and all(_is_available(file, name, before, loop) for name in read)
+    return file.tree.text(choice.test) if said else None
 
 
 def _is_available(file: File, expression: cst.BaseExpression, before: int, loop: Loop) -> bool:
