@@ -56,8 +56,8 @@ would need a parameter.
 A function that its own file does not call counts as one that runs again and again only if its name says so
 (`train_step`, `train_one_epoch`), if it is a single iteration (it scales a loss and steps a given optimizer, without a
 loop), or if a file that imports it calls it in a loop, with the same optimizer each time, or on the same object. A
-scaler whose state is loaded right away, or that is made under a condition other than whether AMP is on and a GPU is
-there, is not flagged.
+scaler whose state is loaded right away is not flagged, and neither is one that is made under a condition, unless this asks
+whether AMP is on, for a GPU, or for an option such as `args.fast` that nothing in the file sets.
 
 ## References
 - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#typical-mixed-precision-training

@@ -73,7 +73,9 @@ class RebuiltScalers:
         for above in tree.ancestors(call):
             if above is home:
                 break
-            conditional = conditional or (isinstance(above, _BRANCHES) and not self._asks_for_amp(above))
+            conditional = conditional or (
+                isinstance(above, _BRANCHES) and not self._asks_for_amp(above) and not self._is_settled(above)
+            )
             if isinstance(above, _LOOPS):
                 in_loop = True
                 inside = [use for use in (*uses, *self._holders(call, above)) if self._lifetimes.runs_in(use, above)]
@@ -124,6 +126,19 @@ class RebuiltScalers:
             return False
         names = [node for node in within(statement.test) if is_reference(node)]
         return all(self._roles.of(node).role != "scaler" or _is_flag(node) for node in names)
+
+    def _is_settled(self, branch: cst.CSTNode) -> bool:
+        """Whether an option that nothing in the file sets takes the same branch in each iteration of the loops around it."""
+        loops = [above for above in self._tree.ancestors(branch) if isinstance(above, _LOOPS)]
+        test = branch.test if isinstance(branch, cst.If) else None
+        if not loops or not isinstance(test, cst.Attribute) or not isinstance(test.value, cst.Name):
+            return False
+        nodes = [each.node for each in self._names.bindings(test.value.value, test)]
+        given_outside = all(node is not None and loops[-1] not in self._tree.ancestors(node) for node in nodes)
+        targets: list[cst.BaseExpression] = [each.target for each in self._tree.find(cst.AssignTarget)]
+        targets += [each.target for each in self._tree.find(cst.AugAssign)]
+        is_set = any(isinstance(each, cst.Attribute) and each.attr.value == test.attr.value for each in targets)
+        return bool(nodes) and given_outside and not is_set and test.value.value not in ("self", "cls")
 
     def _asks_for_device(self, test: cst.BaseExpression) -> bool:
         """Whether a test compares what is called like a device with something, and asks nothing besides."""
