@@ -134,7 +134,8 @@ class Functions(ArgumentPassing):
             frame: where evaluation stands.
         """
         arguments = with_texts(arguments, self.names)
-        key: _Key = (node, *map(told, arguments.all), *arguments.keywords, *arguments.said, frame.regions, frame.loss)
+        given = (*map(told, arguments.all), *arguments.keywords, *arguments.said, arguments.written)
+        key: _Key = (node, *given, frame.regions, frame.loss)
         if key in self._made:  # what happens on the way was filed the first time
             return Instance(node, dict(self._made[key]))
         left_out = self._left_out
