@@ -29,6 +29,7 @@ UNPROVED = {
     "amp101_clip_before_unscale/flagged_backend_is_an_enum.py": "the change does more than is replayed",
     "amp106_fp16_without_scaler/flagged_mps_default.py": "the code is for 'mps'",
     "amp106_fp16_without_scaler/flagged_process_groups.py": "the defect makes no difference",
+    "amp106_fp16_without_scaler/flagged_region_by_device.py": "the change does more than is replayed",
     "amp106_fp16_without_scaler/flagged_xpu_default.py": "the code is for 'xpu'",
     "amp109_update_per_optimizer/flagged_unscaled_after_update.py": "the defect makes no difference",
     "amp114_scaler_state_not_saved/flagged_loaded_before_it_is_made.py": "the fix saves the state, and the load is left",
